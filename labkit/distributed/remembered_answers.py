@@ -39,7 +39,7 @@ def gone_on(answer: object, strictly: bool = True) -> Callable[..., Run]:
         if strictly and not _same(untouched, _values(old)):
             raise Refused("The function changes its input: the training goes on after a snapshot.")
         if strictly:
-            _require_snapshot(saved)
+            _require_snapshot(saved, len(x))
         for _ in range(meanwhile):
             old.one_step()
         new = SmallTraining(x, y, SEED)
@@ -61,7 +61,7 @@ def _same(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
     return all(np.array_equal(before[name], after[name]) for name in before)
 
 
-def _require_snapshot(saved: object) -> None:
+def _require_snapshot(saved: object, examples: int) -> None:
     """Raises Refused with what is wrong with its names and types."""
     if saved is None:
         raise Refused("The function returns nothing: `return` the dict.")
@@ -75,6 +75,12 @@ def _require_snapshot(saved: object) -> None:
                 f"{name!r} is none of the parts that change while it trains: {', '.join(PARTS)}."
             )
         _require_type(name, value)
+    position = saved.get("position", 0)
+    if not 0 <= position < examples:
+        raise Refused(
+            f"'position' is {position}, and the {examples} examples count from 0: behind the last "
+            f"one, the training begins again with the first. `training.position` does so."
+        )
 
 
 def _require_type(name: str, value: object) -> None:

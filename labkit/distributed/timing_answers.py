@@ -19,6 +19,10 @@ NAN_PASSES = (
     "A result that is NaN passes: NaN > 0.001 is False. "
     "Ask whether all numbers agree, not whether one differs."
 )
+NAN_EQUALS = (
+    "Both results are NaN at the same place, and there are times all the same: NaN agrees with "
+    "nothing, not even with NaN. np.allclose has equal_nan=False for that."
+)
 DIFFERENT = np.array([-1.0, -1.0])
 COMPILING = 50.0  # times of a call, before the first one
 LAUNCH = 0.01  # of a call: how soon it comes back
@@ -57,6 +61,10 @@ class Machine:
     def median_of(self, which: int, calls: int) -> float:
         """Seconds: the median of a function's last calls, so many of them."""
         return float(np.median(self._took[which][-calls:]))
+
+    def middles_of(self, which: int, calls: int) -> list[float]:
+        """Seconds: the two in the middle of a function's last calls, an even number of them."""
+        return sorted(self._took[which][-calls:])[calls // 2 - 1 : calls // 2 + 1]
 
     def first(self, x: np.ndarray) -> np.ndarray:
         """Starts the first function's work and returns its result."""
@@ -121,7 +129,7 @@ def judged(answer: object) -> Callable[..., np.ndarray]:
                 raise Unsolved("neither function is called, and nothing is returned")
             return DIFFERENT
         if not np.isfinite(y2).all():
-            raise Refused(NAN_PASSES)
+            raise Refused(NAN_PASSES if np.isfinite(y1).all() else NAN_EQUALS)
         _require_rounds(machine.calls, rounds)
         pair = _pair(result)
         _require_as_many(pair, machine, rounds)
@@ -154,6 +162,8 @@ def _require_rounds(calls: tuple[int, int], rounds: int) -> None:
 
 def _require_as_many(pair: np.ndarray, machine: Machine, rounds: int) -> None:
     """A median of one call too many, or too few, is no time of any one call: here it shows."""
+    if rounds % 2 == 0:
+        _require_mean_of_middles(pair, machine, rounds)
     if rounds < 3 or rounds % 2 == 0:
         return
     for which, name in enumerate(("first", "second")):
@@ -161,6 +171,15 @@ def _require_as_many(pair: np.ndarray, machine: Machine, rounds: int) -> None:
             if np.isclose(pair[which], machine.median_of(which, calls), rtol=1e-9, atol=0):
                 said = f"is the median of {calls} calls; there are {rounds} rounds."
                 raise Refused(f"The time of `{name}` {said}")
+
+
+def _require_mean_of_middles(pair: np.ndarray, machine: Machine, rounds: int) -> None:
+    """Of an even number of calls, one of the two in the middle is not yet the median."""
+    for which, name in enumerate(("first", "second")):
+        for seconds in machine.middles_of(which, rounds):
+            if np.isclose(pair[which], seconds, rtol=1e-9, atol=0):
+                said = "is one of the two middle values: the median is their mean."
+                raise Refused(f"Of {rounds} rounds, the time of `{name}` {said}")
 
 
 def _pair(result: object) -> np.ndarray:

@@ -95,7 +95,7 @@ guesses = {
 #
 # The first new token must not see the second, but PyTorch's plain attention multiplies the two and hides the result (it **masks** it), so we count it.
 #
-# **Exercise `distributed.step_flops`**: the FLOPs of a step, for each of several sequences.
+# **Exercise `distributed.step_flops`**: the FLOPs of a step, an array with a number for each of several sequences.
 # The example's step has 400 + 288 = 688.
 
 
@@ -142,7 +142,7 @@ step_flops = check("distributed.step_flops", step_flops)
 # ```
 #
 # **Exercise `distributed.attend_one`**: attention of one new token, in one layer.
-# Return what each query head reads, and the longer cache; `softmax` is written already.
+# Return what each query head reads, and the longer cache, all as arrays; `softmax` is written already.
 
 
 # %% tags=["exercise:distributed.attend_one"]

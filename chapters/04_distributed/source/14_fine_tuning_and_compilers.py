@@ -96,7 +96,7 @@ guesses = {
 #
 # In the end, W + (alpha / r) B A is one matrix of W's shape: **merged**, the layer costs no more than before.
 #
-# **Exercise `distributed.lora_layer`**: return y, and the merged weights.
+# **Exercise `distributed.lora_layer`**: return y, and the merged weights, both as arrays.
 
 
 # %% tags=["exercise:distributed.lora_layer"]
@@ -130,7 +130,7 @@ lora_layer = check("distributed.lora_layer", lora_layer)
 # **Exercise `distributed.compare`**: do all five.
 # `first(x)` and `second(x)` return arrays of the same shape.
 # Return None unless all numbers agree within 0.001; NaN agrees with nothing.
-# Else return the medians of `rounds` calls of each.
+# Else return the medians of `rounds` calls of each; of an even number, that is the mean of the two in the middle.
 # `clock()` gives seconds, and `wait()` returns when all work is done.
 
 

@@ -99,7 +99,7 @@ guesses = {
 # In continuous batching, p50 is 5 and p99 is 7.
 #
 # **Exercise `distributed.latency_percentile`**: return a percentile of the latencies.
-# `math.ceil` rounds up.
+# `math.ceil` rounds up; multiply before you divide, since in floats 7 / 100 x 100 is a little more than 7.
 
 
 # %% tags=["exercise:distributed.latency_percentile"]

@@ -89,6 +89,7 @@ guesses = {
 # ```
 #
 # **Exercise `distributed.machines_needed`**: the smallest of 1, 2, 4, ... machines with room for all bytes; 0 if more than `most` are needed.
+# The `memory` of a machine is what we count on, so the tenth is taken off already.
 
 
 # %% tags=["exercise:distributed.machines_needed"]
@@ -132,7 +133,7 @@ machines_needed = check("distributed.machines_needed", machines_needed)
 # The largest of the three parts **binds**: bandwidth on one and two machines, links on four.
 # So four machines are slower than two.
 #
-# **Exercise `distributed.step_parts`**: the rows compute, bandwidth, links and step, for all numbers of machines at once.
+# **Exercise `distributed.step_parts`**: one array with the rows compute, bandwidth, links and step, for all numbers of machines at once.
 # `reduces` all-reduces carry `reduced` bytes each, and `np.maximum(a, b)` takes the larger one at each place.
 
 

@@ -82,7 +82,27 @@ def in_words(args: tuple, output: str, got: np.ndarray, expected: np.ndarray) ->
     return f"{said}: {costs[place]:.3g} USD for a step, and machine {right} {costs[right]:.3g}."
 
 
+def ordinary_only(counts, seconds, prices, limit) -> int:
+    """As if no step cost a million: a search that starts there."""
+    place = cheapest_of(counts, seconds, prices, limit)
+    costs = counts * seconds * prices
+    return place if place >= 0 and costs[place] < 1e6 else NOBODY
+
+
+def from_one(counts, seconds, prices, limit) -> int:
+    """The place counted from 1."""
+    place = cheapest_of(counts, seconds, prices, limit)
+    return place + (place >= 0)
+
+
 WRONG = {
+    "ordinary_only": ordinary_only,
+    "from_one": from_one,
+    "in_cents": chosen(
+        cost=lambda counts, seconds, prices: np.round(counts * seconds * prices / 3600, 2)
+    ),
+    "divided_by_seconds": chosen(cost=lambda counts, seconds, prices: counts * prices / seconds),
+    "counts_squared": chosen(cost=lambda counts, seconds, prices: counts**2 * seconds * prices),
     "empty_is_free": chosen(empty=0.0),
     "first_empty": first_empty,
     "by_the_hour": chosen(cost=lambda counts, seconds, prices: prices),
@@ -102,7 +122,9 @@ WRONG = {
 ALWAYS = ("by_the_hour", "of_one_machine", "counts_alone", "time_of_all", "fastest", "dearest")
 
 
-def drawn(rng: np.random.Generator, machines: int, empty: int, slow: int, exact: bool) -> Offers:
+def drawn(
+    rng: np.random.Generator, machines: int, empty: int, slow: int, exact: bool, scale: float
+) -> Offers:
     """Offers in any order; the slow ones are cheap."""
     counts = 1 + rng.permutation(machines)
     seconds = np.sort(rng.permutation(np.arange(2, 3 + 3 * machines))[:machines] / 10)
@@ -111,7 +133,7 @@ def drawn(rng: np.random.Generator, machines: int, empty: int, slow: int, exact:
     if slow:
         last = seconds[fast - 1] if fast else seconds[0] / 2
         limit = float(last if exact else (last + seconds[fast]) / 2)
-    prices = rng.uniform(0.5, 20.0, machines)
+    prices = scale * rng.uniform(0.5, 20.0, machines)
     prices[fast:] /= 50
     prices[rng.permutation(machines)[:empty]] = np.nan
     order = rng.permutation(machines)
@@ -119,13 +141,19 @@ def drawn(rng: np.random.Generator, machines: int, empty: int, slow: int, exact:
 
 
 def offers(
-    rng: np.random.Generator, machines: int, empty: int, slow: int, exact: bool = False
+    rng: np.random.Generator,
+    machines: int,
+    empty: int,
+    slow: int,
+    exact: bool = False,
+    scale: float = 1.0,
 ) -> Offers:
     """counts [N], seconds of a step [N], USD/h [N] with nan for `empty` of them; the time limit.
 
     Where there is a choice of four and more, the wrong ideas that can show choose another one.
 
     slow    how many take longer than the limit
+    scale   of all prices, in another money
     exact   whether the slowest that is in time takes exactly as long as the limit
     """
     ideas = ["not_exactly"] if exact else []
@@ -134,7 +162,7 @@ def offers(
         ideas += ["any_time"] if slow else []
         ideas += [] if exact else ALWAYS
     for _ in range(DRAWS):
-        found = drawn(rng, machines, empty, slow, exact)
+        found = drawn(rng, machines, empty, slow, exact, scale)
         right = cheapest_of(*found)
         if all(WRONG[idea](*found) != right for idea in ideas):
             return found
@@ -154,7 +182,7 @@ cheapest = exercise(
             "none is in time": (3, 0, 3),
             "as long as the limit": (5, 0, 4, True),
             "as long as the limit, one empty": (9, 1, 3, True),
-            "no limit that binds": (8, 1, 0),
+            "no limit that binds, small money": (8, 1, 0, False, 1e12),
             "equal gaps: many": (40, 12, 15),
             "equal gaps: many in time": (33, 10, 1),
         },

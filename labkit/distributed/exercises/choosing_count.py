@@ -22,13 +22,15 @@ def filled(
     most: int,
     cached: float = 1.0,
     exact: bool = False,
+    over: bool = False,
 ) -> Case:
     """A model whose bytes fill the memory of so many machines, and the rest of the arguments.
 
     cached   bytes of the cache, in times of those of the weights, about
     exact    whether they fill it to the last byte
+    over     whether each lacks a part of a byte
     """
-    size = int(rng.choice([2, 4]))
+    size = int(rng.choice([1, 2, 4]))
     weights = int(rng.integers(2_000, 9_000))
     tokens = 5 + rng.permutation(40 + requests)[:requests]
     token_cache = max(round(cached * weights * size / int(tokens.sum())), 2)
@@ -36,7 +38,11 @@ def filled(
         weights *= int(machines)
         token_cache *= int(machines)
     needed = bytes_needed(weights, size, tokens, token_cache)
-    return weights, size, tokens, token_cache, math.ceil(needed / machines), most
+    memory = math.ceil(needed / machines)
+    if over:  # in bytes of one each, so that some number of weights does not divide evenly
+        size, weights = 1, weights + (weights + int(tokens.sum()) * token_cache) % 2 + 1
+        memory = bytes_needed(weights, size, tokens, token_cache) // int(machines)
+    return weights, size, tokens, token_cache, memory, most
 
 
 def counted(
@@ -104,16 +110,17 @@ machines_needed = exercise(
     cases=cases_of(
         {
             "one machine": (1, 0.7, 8),
-            "half of one": (4, 0.45, 8),
+            "half of one": (4, 0.45, 1),
             "a tenth of one": (3, 0.1, 4),
             "two, for the cache": (3, 1.6, 8),
             "three would do": (5, 2.6, 8),
             "exactly full": (2, 4, 8, 1.0, True),
+            "a byte too many": (3, 4, 8, 1.0, False, True),
             "exactly one": (4, 1, 8, 1.0, True),
             "little cache": (2, 5.1, 16, 0.2),
             "one request, and a long one": (1, 3.3, 8, 3.0),
             "much cache": (7, 6.3, 64, 6.0),
-            "too many": (33, 9.5, 8),
+            "too many": (33, 9.5, 3),
             "at most six": (3, 4.4, 6),
             "at most eight, all needed": (6, 7.9, 8),
             "many": (11, 90.5, 1024),
@@ -128,6 +135,18 @@ machines_needed = exercise(
         "no_weights": counted(needed=lambda w, s, t, c: int(t.sum()) * c),
         "not_in_bytes": counted(needed=lambda w, s, t, c: w + int(t.sum()) * c),
         "cache_in_bytes_again": counted(needed=lambda w, s, t, c: (w + int(t.sum()) * c) * s),
+        "nine_tenths": counted(fits=lambda needed, count, memory: needed <= 0.9 * count * memory),
+        "two_bytes": counted(needed=lambda w, s, t, c: bytes_needed(w, 2, t, c)),
+        "four_bytes": counted(needed=lambda w, s, t, c: bytes_needed(w, 4, t, c)),
+        "weights_of_each_request": counted(
+            needed=lambda w, s, t, c: bytes_needed(w * len(t), s, t, c)
+        ),
+        "mean_of_requests": counted(needed=lambda w, s, t, c: w * s + float(t.mean()) * c),
+        "rounded_down": counted(fits=lambda needed, count, memory: needed // count <= memory),
+        "at_least_two": lambda *given: (
+            max(machines_of(*given), 2) * (given[-1] > 1) if machines_of(*given) else 0
+        ),
+        "minus_one": counted(none=-1),
         "any_number": counted(step=lambda count: count + 1),
         "room_to_spare": counted(fits=lambda needed, count, memory: needed < count * memory),
         "never_too_many": counted(limited=lambda count, most: True),

@@ -66,6 +66,13 @@ def parts_of(flops, moved, reduces, reduced, n, peak, bandwidth, latency, link) 
     return parts()(flops, moved, reduces, reduced, n, peak, bandwidth, latency, link)
 
 
+def one_message_for_all(
+    flops, moved, reduces, reduced, n, peak, bandwidth, latency, link
+) -> np.ndarray:
+    """As if all all-reduces of a step were one of all their bytes."""
+    return parts_of(flops, moved, 1, reduces * reduced, n, peak, bandwidth, latency, link)
+
+
 def ring_of(seconds: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
     """Another idea of an all-reduce: seconds(n, latency, reduced, link)."""
     return parts(ring=seconds)
@@ -76,8 +83,8 @@ step_parts = exercise(
     oracle=parts_of,
     cases=cases_of(
         {
+            "three, compute": ((3,), 2.5, 0.4),
             "one machine, bandwidth": ((1,), 0.3, 0.5),
-            "one and two, compute": ((1, 2), 2.5, 0.4),
             "prime, links": ((7, 3, 5), 0.2, 3.0),
             "up to eight, nearly balanced": ((1, 2, 4, 8), 0.97, 0.4),
             "up to sixteen, latency": ((16, 8, 4, 2, 1), 0.5, 0.3, 0.95),
@@ -91,6 +98,32 @@ step_parts = exercise(
         "bytes_not_shared": parts(reading=lambda moved, n, bandwidth: moved / bandwidth),
         "swapped": lambda *given: parts_of(*given)[[1, 0, 2, 3]],
         "one_all_reduce": parts(times=lambda reduces: 1),
+        "three_all_reduces": parts(times=lambda reduces: 3),
+        "one_message_for_all": one_message_for_all,
+        "upside_down": parts(
+            compute=lambda flops, n, peak: n * peak / flops,
+            reading=lambda moved, n, bandwidth: n * bandwidth / moved,
+        ),
+        "n_times_as_long": parts(
+            compute=lambda flops, n, peak: flops * n / peak,
+            reading=lambda moved, n, bandwidth: moved * n / bandwidth,
+        ),
+        "latency_is_shared": ring_of(
+            lambda n, latency, reduced, link: 2 * (n - 1) / n * (latency + reduced / link)
+        ),
+        "latency_once_a_round": ring_of(
+            lambda n, latency, reduced, link: (n - 1) * (latency + 2 * reduced / (n * link))
+        ),
+        "too_few_pieces": ring_of(
+            lambda n, latency, reduced, link: (
+                2 * (n - 1) * (latency + reduced / (np.maximum(n - 1, 1) * link))
+            )
+        ),
+        "largest_of_all": parts(
+            whole=lambda compute, reading, links: np.maximum(compute.max(), reading.max()) + links
+        ),
+        "bytes_and_links": parts(whole=lambda compute, reading, links: reading + links),
+        "flops_and_links": parts(whole=lambda compute, reading, links: compute + links),
         "one_half_of_the_ring": ring_of(
             lambda n, latency, reduced, link: (n - 1) * (latency + reduced / (n * link))
         ),

@@ -21,7 +21,9 @@ def machines(
     t2 = round(t1 * float(rng.choice([0.3, 3])), 2)
     first = rng.normal(size=size)
     if difference == "a little, of large numbers":
-        first = np.sign(first) * rng.uniform(20, 100, size)
+        first = np.sign(first) * rng.uniform(2_000, 10_000, size)
+    if difference == "first, a little":
+        first.sort()  # so that the largest number is another one
     second = first.copy()
     if difference == "nearly":
         second += rng.uniform(-5e-4, 5e-4, size)
@@ -35,6 +37,8 @@ def machines(
         second[-1] += 0.005
     if difference == "no number":
         second[size // 2] = np.nan
+    if difference == "no number in both":
+        first[size // 2] = second[size // 2] = np.nan
     if difference == "reversed":
         second = second[::-1].copy()
     return t1, t2, rounds, rng.normal(size=size), first, second
@@ -117,6 +121,13 @@ WRONG_COMPARE = SimpleNamespace(
     not_compared=idea(differ=never),
     all_must_differ=idea(differ=lambda a, b: np.all(np.abs(a - b) > 1e-3)),
     relative=idea(differ=lambda a, b: not np.allclose(a, b, rtol=1e-3)),
+    default_rtol=idea(differ=lambda a, b: not np.allclose(a, b, atol=1e-3)),
+    relative_length=idea(differ=lambda a, b: not np.linalg.norm(a - b) <= 1e-3 * np.linalg.norm(a)),
+    length_of_all=idea(differ=lambda a, b: not np.linalg.norm(a - b) <= 1e-3),
+    first_compared=idea(differ=lambda a, b: not abs(a[0] - b[0]) <= 1e-3),
+    largest_compared=idea(differ=lambda a, b: not abs(a.max() - b.max()) <= 1e-3),
+    ten_times_as_much=idea(differ=lambda a, b: not np.all(np.abs(a - b) <= 1e-2)),
+    not_in_order=idea(middle=lambda times: times[len(times) // 2]),
     signed=idea(differ=lambda a, b: not (a - b).max() <= 1e-3),
     signed_the_other_way=idea(differ=lambda a, b: not (b - a).max() <= 1e-3),
     sums_compared=idea(differ=lambda a, b: not abs(a.sum() - b.sum()) <= 1e-3),
@@ -137,14 +148,16 @@ compare = exercise(
         {
             "nine rounds": (9, 5, "equal"),
             "one round": (1, 1, "equal"),
-            "nearly equal": (13, 7, "nearly"),
+            "nearly equal": (13, 40, "nearly"),
             "another last number": (9, 6, "last"),
             "another first number": (3, 3, "first"),
             "a little different": (7, 5, "first, a little"),
             "another order": (5, 8, "reversed"),
             "large numbers, a little different": (3, 4, "a little, of large numbers"),
             "a result that is NaN": (5, 5, "no number"),
+            "NaN in both results": (3, 5, "no number in both"),
             "five rounds": (5, 4, "nearly"),
+            "four rounds": (4, 4, "nearly"),
             "many rounds": (21, 33, "equal"),
         },
         machines,

@@ -48,6 +48,13 @@ def right_side_of_seconds(sizes: np.ndarray, seconds: np.ndarray) -> tuple[float
     return latency, 1 / per_byte
 
 
+def bytes_not_divided(sizes: np.ndarray, seconds: np.ndarray) -> tuple[float, float]:
+    """As if only the first column were divided by the seconds."""
+    rows = np.stack([1 / seconds, sizes], axis=1)
+    latency, per_byte = np.linalg.lstsq(rows, np.ones(len(sizes)), rcond=None)[0]
+    return latency, 1 / per_byte
+
+
 def by_size(sizes: np.ndarray, seconds: np.ndarray) -> tuple[float, float]:
     """As if the rows were divided by the bytes."""
     rows = np.stack([1 / sizes, np.ones(len(sizes))], axis=1)
@@ -119,6 +126,11 @@ fit_link = exercise(
         "seconds_per_byte": weighted(1, lambda a, c: (a, c)),
         "columns_swapped": weighted(1, lambda a, c: (c, 1 / a)),
         "numbers_swapped": weighted(1, lambda a, c: (1 / c, a)),
+        "bytes_not_divided": bytes_not_divided,
+        "first_left_out": lambda *pings: relative(*(one[len(one) > 2 :] for one in pings)),
+        "last_left_out": lambda *pings: relative(
+            *(one[: len(one) - (len(one) > 2)] for one in pings)
+        ),
         "round_trips": weighted(1, lambda a, c: (a / 2, 2 / c)),
         "right_side_of_seconds": right_side_of_seconds,
         "by_size": by_size,

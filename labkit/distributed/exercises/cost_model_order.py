@@ -49,6 +49,15 @@ def of_pairs(
     return order
 
 
+def tau_b(a: np.ndarray, b: np.ndarray) -> float:
+    """As if it were divided by the pairs that have an order in each list, in the geometric mean."""
+    order, of_a, of_b = (
+        of_pairs(pair=pair, of=lambda order, pairs, n: order)(a, b)
+        for pair in (lambda x, y: np.sign(x * y), lambda x, y: x != 0, lambda x, y: y != 0)
+    )
+    return order / np.sqrt(of_a * of_b) if of_a * of_b else 0.0
+
+
 def by_places(a: np.ndarray, b: np.ndarray) -> float:
     """Spearman's: the correlation of the places."""
     return of_numbers(a.argsort().argsort().astype(float), b.argsort().argsort().astype(float))
@@ -66,6 +75,7 @@ rank_correlation = exercise(
     oracle=of_pairs(),
     cases=cases_of(
         {
+            "five layouts": (5, 0.6),
             "one layout": (1, 0.5),
             "two": (2, 0.1),
             "as in the lesson": (4, 0.6),
@@ -78,6 +88,12 @@ rank_correlation = exercise(
         two_lists,
     ),
     wrong={
+        "tau_b": tau_b,
+        "magnitude": lambda a, b: abs(of_pairs()(a, b)),
+        "first_list_twice": lambda a, b: of_pairs()(a, a),
+        "of_six": of_pairs(of=lambda order, pairs, n: order / 6),
+        "share_by_less": of_pairs(pair=lambda x, y: (x < 0) == (y < 0)),
+        "ties_as_above": of_pairs(pair=lambda x, y: 1 if (x < 0) == (y < 0) else -1),
         "share": of_pairs(pair=lambda x, y: x * y > 0),
         "ties_against": of_pairs(pair=lambda x, y: 1 if x * y > 0 else -1),
         "ties_for": of_pairs(pair=lambda x, y: 1 if x * y >= 0 else -1),

@@ -47,6 +47,12 @@ def in_one_file(shards: Shards, ranks: int, rank: int) -> np.ndarray:
     return shards[0][:0]
 
 
+def each_by_itself(shards: Shards, ranks: int, rank: int) -> np.ndarray:
+    """As if the rows of all were counted from 0 again in each file."""
+    begin, end = share(sum(map(len, shards)), ranks, rank)
+    return np.concatenate([shard[begin:end] for shard in shards])
+
+
 def as_long_as_the_first(shards: Shards, ranks: int, rank: int) -> np.ndarray:
     """As if every file had as many rows as the first one; beyond its end a file has none."""
     begin, end = share(sum(map(len, shards)), ranks, rank)
@@ -88,6 +94,13 @@ def first_of_each_later_file(shards: Shards, ranks: int, rank: int) -> np.ndarra
     return np.concatenate([found[0], *(piece[1:] for piece in found[1:])])
 
 
+def one_row_more(shards: Shards, ranks: int, rank: int) -> np.ndarray:
+    """As if the row at `end` belonged to the part; behind the last there is none."""
+    whole = np.concatenate(shards)
+    begin, end = share(len(whole), ranks, rank)
+    return whole[begin : end + 1]
+
+
 def from_the_end(whole: np.ndarray, ranks: int, rank: int) -> np.ndarray:
     """As if the last rank came first."""
     return whole[slice(*share(len(whole), ranks, ranks - 1 - rank))]
@@ -96,6 +109,7 @@ def from_the_end(whole: np.ndarray, ranks: int, rank: int) -> np.ndarray:
 WRONG_RESHARD = SimpleNamespace(
     whole_files=whole_files,
     in_one_file=in_one_file,
+    each_by_itself=each_by_itself,
     as_long_as_the_first=as_long_as_the_first,
     every_nth=dealt(lambda whole, ranks, rank: whole[rank::ranks]),
     all_rows=dealt(lambda whole, ranks, rank: whole),
@@ -113,6 +127,29 @@ WRONG_RESHARD = SimpleNamespace(
     last_row_missing=dealt(
         lambda whole, ranks, rank: whole[slice(*share(len(whole), ranks, rank))][:-1]
     ),
+    next_ones=dealt(
+        lambda whole, ranks, rank: whole[slice(*share(len(whole), ranks, (rank + 1) % ranks))]
+    ),
+    those_before=dealt(
+        lambda whole, ranks, rank: whole[slice(*share(len(whole), ranks, (rank - 1) % ranks))]
+    ),
+    rounded_borders=dealt(
+        lambda whole, ranks, rank: whole[
+            round(len(whole) * rank / ranks) : round(len(whole) * (rank + 1) / ranks)
+        ]
+    ),
+    rounded_up=dealt(
+        lambda whole, ranks, rank: whole[-(-len(whole) // ranks) * rank :][
+            : -(-len(whole) // ranks)
+        ]
+    ),
+    first_row_missing=dealt(
+        lambda whole, ranks, rank: whole[slice(*share(len(whole), ranks, rank))][1:]
+    ),
+    one_row_more=one_row_more,
+    in_float32=dealt(
+        lambda whole, ranks, rank: whole[slice(*share(len(whole), ranks, rank))].astype(np.float32)
+    ),
     last_of_each_piece=last_of_each_piece,
     last_of_each_file=last_of_each_file,
     first_of_each_later_file=first_of_each_later_file,
@@ -124,14 +161,15 @@ reshard = exercise(
     oracle=rows_of,
     cases=cases_of(
         {
-            "4 to 2": ((3, 3, 2, 2), 5, 2, 1),
+            "4 to 2": ((2, 3, 3, 2), 5, 2, 0),
+            "4 to 2, the other rank": ((3, 3, 2, 2), 5, 2, 1),
             "one row": ((1,), 1, 1, 0),
             "one for all": ((2, 4, 1), 3, 1, 0),
             "2 to 4": ((5, 4), 3, 4, 2),
             "3 to 5": ((4, 3, 3), 2, 5, 1),
             "uneven files": ((1, 7, 2, 5), 3, 3, 1),
             "as it was": ((4, 4, 4), 2, 3, 2),
-            "prime": ((11, 2, 17, 7), 7, 3, 2),
+            "prime": ((11, 2, 17, 7), 7, 3, 1),
             "an empty file": ((3, 0, 4), 3, 2, 1),
             "many": ((40, 33, 21, 8, 60), 4, 7, 4),
         },

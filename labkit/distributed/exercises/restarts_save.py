@@ -28,6 +28,7 @@ WRONG_SAVE = SimpleNamespace(
     the_old_one=lambda old, new: np.concatenate(old),
     backwards=lambda old, new: np.concatenate(new[::-1]),
     one_for_all=lambda old, new: np.concatenate([new[0]] * len(new)),
+    in_float32=lambda old, new: np.concatenate(new).astype(np.float32),
     last_for_all=lambda old, new: np.concatenate([new[-1]] * len(new)),
 )
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -43,6 +44,16 @@ def not_copied(*names: str) -> Callable[..., Run]:
     return gone_on(answer)
 
 
+def changed(**change: Callable[[Any], Any]) -> Callable[..., Run]:
+    """As if each of these parts were saved as change[name](part)."""
+
+    def answer(training: SmallTraining) -> dict:
+        saved = complete(training)
+        return saved | {name: of(saved[name]) for name, of in change.items()}
+
+    return gone_on(answer)
+
+
 def averages_exchanged(training: SmallTraining) -> dict:
     """As if each average stood under the other one's name."""
     saved = complete(training)
@@ -68,6 +79,13 @@ WRONG_SNAPSHOT = SimpleNamespace(
     averages_exchanged=gone_on(averages_exchanged),
     random_not_copied=not_copied("random"),
     nothing_copied=not_copied(*ARRAYS, "random"),
+    in_float32=changed(**dict.fromkeys(ARRAYS, np.float32)),
+    weights_in_float32=changed(weights=np.float32),
+    averages_in_float32=changed(mean=np.float32, square=np.float32),
+    a_step_too_many=changed(step=lambda step: step + 1),
+    a_step_too_few=changed(step=lambda step: step - 1),
+    example_left_out=changed(position=lambda position: position + 1),
+    example_twice=changed(position=lambda position: max(position - 1, 0)),
 )
 
 snapshot = exercise(

@@ -74,6 +74,18 @@ def all_or_nothing(waiting: np.ndarray, rows: int, blocks: int, size: int) -> in
     return len(waiting) if fits else 0
 
 
+def until_both_lack(waiting: np.ndarray, rows: int, blocks: int, size: int) -> int:
+    """As if the queue stopped only where rows and blocks are short at once."""
+    count = 0
+    for tokens in waiting:
+        need = math.ceil(int(tokens) / size)
+        if count == rows and need > blocks:
+            break
+        count += 1
+        blocks -= need
+    return count
+
+
 def with_the_last(waiting: np.ndarray, rows: int, blocks: int, size: int) -> int:
     """As if the first one whose blocks are not there were counted as well."""
     count = joining((waiting, rows, blocks, size))
@@ -154,6 +166,13 @@ who_joins = exercise(
         "a_row_to_spare": lambda waiting, rows, blocks, size: joining(
             (waiting, max(rows - 1, 0), blocks, size)
         ),
+        "size_of_4": lambda waiting, rows, blocks, size: joining((waiting, rows, blocks, 4)),
+        "size_of_16": lambda waiting, rows, blocks, size: joining((waiting, rows, blocks, 16)),
+        "without_a_row": lambda waiting, rows, blocks, size: joining(
+            (waiting, max(rows, 1), blocks, size)
+        ),
+        "until_both_lack": until_both_lack,
+        "one_less": lambda *q: joining(q) - 1,
         "all_or_nothing": all_or_nothing,
         "any_block": lambda *q: joining(q, fits=lambda need, left: left > 0),
         "each_alone": lambda *q: joining(

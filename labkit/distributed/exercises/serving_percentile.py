@@ -1,5 +1,8 @@
 """Exercise distributed.latency_percentile: number percent x n / 100, rounded up, of n."""
 
+import math
+from collections.abc import Callable
+
 import numpy as np
 
 from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
@@ -35,6 +38,11 @@ def at_place(place: int, arrivals: np.ndarray, finishes: np.ndarray) -> float:
     return float(np.sort(finishes - arrivals)[place])
 
 
+def one_of_two(method: str) -> Callable[..., float]:
+    """Of the two latencies between which NumPy's percentile lies, one."""
+    return lambda a, f, p: float(np.percentile(f - a, p, method=method))
+
+
 latency_percentile = exercise(
     "distributed.latency_percentile",
     oracle=right,
@@ -48,7 +56,8 @@ latency_percentile = exercise(
             "p20 of ten": (10, 20),
             "ragged": (33, 95),
             "p99 of a hundred": (100, 99),
-            "p1 of a hundred": (100, 1),
+            "p7 of a hundred": (100, 7),
+            "p1 of many": (150, 1),
             "all of them": (40, 100),
             "many": (500, 75),
         },
@@ -61,6 +70,13 @@ latency_percentile = exercise(
         "not_by_100": lambda a, f, p: at_place(p * len(a) - 1, a, f),
         "the_number": lambda a, f, p: number(p, len(a)),
         "rounded_down": lambda a, f, p: at_place(p * len(a) // 100 - 1, a, f),
+        "fraction_first": lambda a, f, p: at_place(math.ceil(p / 100 * len(a)) - 1, a, f),
+        "lower_of_two": one_of_two("lower"),
+        "higher_of_two": one_of_two("higher"),
+        "nearest_of_two": one_of_two("nearest"),
+        "the_longest": lambda a, f, p: float(np.max(f - a)),
+        "the_median": lambda a, f, p: float(np.median(f - a)),
+        "always_p99": lambda a, f, p: nearest_rank(f - a, 99),
         "rounded": lambda a, f, p: at_place(round(p * len(a) / 100) - 1, a, f),
         "between_two": lambda a, f, p: float(np.percentile(f - a, p)),
         "from_the_top": lambda a, f, p: -nearest_rank(a - f, p),

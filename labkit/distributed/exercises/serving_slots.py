@@ -64,6 +64,22 @@ def when_needed(*cache: Any) -> Slots:
     return grown, grown[places] * size + tokens % size
 
 
+def one_block_ahead(*cache: Any) -> Slots:
+    """As if a full block were followed by a free one before its next token."""
+    table, free, cached, new, size = cache
+    grown, slots = right(*cache)
+    taken = len(grown) - len(table)
+    full = (cached + new) % size == 0
+    return np.concatenate([grown, free[taken : taken + full]]), slots
+
+
+def slots_of_all(*cache: Any) -> np.ndarray:
+    """The slots of the tokens before, too."""
+    _, _, cached, new, size = cache
+    tokens = np.arange(cached + new)
+    return right(*cache)[0][tokens // size] * size + tokens % size
+
+
 def with_size(cache: Cache, size: int) -> Slots:
     """As if a block had so many slots, whatever the last argument says."""
     return by_rule((*cache[:4], size))
@@ -172,6 +188,9 @@ token_slots = exercise(
         "none_for_token_0": lambda *c: by_rule(
             c, lambda token, size, have: token % size == 0 and token > 0
         ),
+        "one_block_ahead": one_block_ahead,
+        "slots_of_all": lambda *c: (right(*c)[0], slots_of_all(*c)),
+        "last_slot_alone": lambda *c: (right(*c)[0], right(*c)[1][-1:]),
         "size_of_4": lambda *c: with_size(c, 4),
         "size_of_16": lambda *c: with_size(c, 16),
         "as_one_request": when_needed,

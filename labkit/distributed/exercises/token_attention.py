@@ -96,6 +96,25 @@ def keys_in_front(
     return mixed, rolled, all_values
 
 
+def forgets_the_oldest(
+    q: np.ndarray, k: np.ndarray, v: np.ndarray, keys: np.ndarray, values: np.ndarray
+) -> Attended:
+    """As if the cache stayed as long as it is."""
+    mixed, all_keys, all_values = attended()(q, k, v, keys, values)
+    oldest = min(len(keys), 1)
+    return mixed, all_keys[oldest:], all_values[oldest:]
+
+
+def values_of_head_0(
+    q: np.ndarray, k: np.ndarray, v: np.ndarray, keys: np.ndarray, values: np.ndarray
+) -> Attended:
+    """As if only the keys had heads."""
+    _, all_keys, all_values = attended()(q, k, v, keys, values)
+    of_head_0 = np.repeat(all_values[:, :1], len(k), axis=1)
+    mixed, _, _ = attended()(q, k, of_head_0[-1], keys, of_head_0[:-1])
+    return mixed, all_keys, all_values
+
+
 def among_all(weights: Callable[[np.ndarray], np.ndarray]) -> Callable[..., Attended]:
     """As if the softmax were not of each head by itself: weights(scores [H,P+1])."""
 
@@ -137,6 +156,9 @@ attend_one = exercise(
         "by_the_heads": attended(divided(lambda dots, q: np.sqrt(len(q)))),
         "by_the_tokens": attended(divided(lambda dots, q: np.sqrt(len(dots)))),
         "by_all_of_q": attended(divided(lambda dots, q: np.sqrt(q.size))),
+        "by_two": attended(divided(lambda dots, q: 2)),
+        "multiplied": attended(divided(lambda dots, q: 1 / root_of_width(dots, q))),
+        "divided_behind": attended(lambda dots, q: softmax(dots) / root_of_width(dots, q)),
         "no_softmax": attended(lambda dots, q: dots / root_of_width(dots, q)),
         "exp_only": attended(lambda dots, q: np.exp(dots / root_of_width(dots, q))),
         "all_alike": attended(lambda dots, q: np.full(len(dots), 1 / len(dots))),
@@ -150,6 +172,9 @@ attend_one = exercise(
         "first_head": attended(head=lambda h, heads, kv_heads: 0),
         "own_head": attended(head=lambda h, heads, kv_heads: h),
         "last_for_the_rest": attended(head=lambda h, heads, kv_heads: min(h, kv_heads - 1)),
+        "pairs": attended(head=lambda h, heads, kv_heads: min(h // 2, kv_heads - 1)),
+        "values_of_head_0": values_of_head_0,
+        "forgets_the_oldest": forgets_the_oldest,
         "other_groups": attended(head=lambda h, heads, kv_heads: h // kv_heads),
         "keys_mixed": attended(mixes_keys=True),
         "in_front": in_front,

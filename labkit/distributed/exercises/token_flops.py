@@ -73,6 +73,15 @@ step_flops = exercise(
         "one_sees": counted(seen=lambda past, new: past + new),
         "one_new_is_seen": counted(seen=lambda past, new: new * (past + 1)),
         "one_is_multiplied": counted(products=lambda new, weights: 2 * weights),
+        "each_twice": counted(factor=8),
+        "one_less": counted(seen=lambda past, new: new * (past + new - 1)),
+        "old_ones_read": counted(seen=lambda past, new: (past + new) ** 2),
+        "of_all_sequences": lambda past, new, weights, *sizes: (
+            counted()(past, new, weights, *sizes) + 2 * new * weights * (len(past) - 1)
+        ),
+        "hidden_and_itself_left_out": counted(
+            seen=lambda past, new: new * past + new * (new - 1) // 2
+        ),
         "hidden_left_out": counted(seen=lambda past, new: new * past + new * (new + 1) // 2),
         "weights_of_one_layer": in_every_layer,
         "old_ones_multiplied": old_ones_multiplied,

@@ -7,18 +7,20 @@ import numpy as np
 from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
 
 
-def steps(rng: np.random.Generator, sequences: int, size: int, busy: float) -> tuple:
+def steps(
+    rng: np.random.Generator, sequences: int, size: int, busy: float, kv_heads: int, group: int
+) -> tuple:
     """A step, and a machine on which its FLOPs take `busy` times as long as its bytes.
 
     past [N]   tokens behind each sequence, all different; one sequence has none behind it
+    group      heads of queries that share one of keys
     """
     past = rng.permutation(40 + sequences)[:sequences]
     if sequences > 1 and 0 not in past:
         past[0] = 0
     weights = int(rng.integers(200, 4_000))
     layers = int(rng.integers(2, 7))
-    kv_heads = int(rng.integers(2, 4))
-    heads = kv_heads * int(rng.integers(2, 5))
+    heads = kv_heads * group
     head_width = int(rng.integers(3, 9))
     sizes = (past, weights, layers, heads, kv_heads, head_width, size)
     bandwidth = float(rng.uniform(50, 500))
@@ -67,6 +69,26 @@ def timed(join: Callable[[float, float], float] = max, **ideas: object) -> Calla
     return seconds
 
 
+def upside_down(*given: float) -> float:
+    """As if the rates were divided by the work."""
+    flops, moved = work()(*given[:-2])
+    peak, bandwidth = given[-2:]
+    return max(peak / flops, bandwidth / moved)
+
+
+def with_sizes(**change: Callable[[dict[str, int]], int]) -> Callable[..., float]:
+    """As if the cache had such sizes: change[name](all sizes) in place of each."""
+
+    def seconds(past, weights, layers, heads, kv_heads, head_width, size, peak, bandwidth):
+        sizes = {"layers": layers, "heads": heads, "kv_heads": kv_heads, "head_width": head_width}
+        of_cache = sizes | {name: of(sizes) for name, of in change.items()}
+        flops, _ = work()(past, weights, *sizes.values(), size)
+        _, moved = work()(past, weights, *of_cache.values(), size)
+        return max(flops / peak, moved / bandwidth)
+
+    return seconds
+
+
 def one_by_one(share: bool) -> Callable[..., float]:
     """As if each sequence had a roofline of its own.
 
@@ -86,23 +108,43 @@ def one_by_one(share: bool) -> Callable[..., float]:
     return seconds
 
 
+def with_weights(past: np.ndarray, weights: int, read: int, *rest: float) -> float:
+    """As if so many weights were read."""
+    sizes, peak, bandwidth = rest[:-2], *rest[-2:]
+    flops, moved = work()(past, weights, *sizes)
+    size = sizes[-1]
+    return max(flops / peak, (moved + (read - weights) * size) / bandwidth)
+
+
 decode_seconds = exercise(
     "distributed.decode_seconds",
     oracle=timed(),
     cases=cases_of(
         {
-            "one sequence, bound by bandwidth": (1, 2, 0.2),
-            "two, bound by compute": (2, 4, 1.7),
-            "three, nearly balanced": (3, 1, 0.97),
-            "four, nearly balanced": (4, 2, 1.03),
-            "prime": (7, 2, 0.5),
-            "ragged, bound by compute": (33, 1, 3.0),
+            "one sequence, bound by bandwidth": (1, 2, 0.2, 3, 3),
+            "two, bound by compute": (2, 4, 1.7, 2, 3),
+            "three, nearly balanced": (3, 1, 0.98, 5, 5),
+            "four, nearly balanced": (4, 2, 1.02, 4, 3),
+            "prime": (7, 2, 0.5, 2, 4),
+            "ragged, bound by compute": (33, 1, 3.0, 3, 2),
         },
         steps,
     ),
     wrong={
         "for_each_sequence": timed(weights_read=lambda sequences: sequences),
         "every_head": timed(every_head=True),
+        "group_in_cache": with_sizes(kv_heads=lambda sizes: sizes["heads"] // sizes["kv_heads"]),
+        "no_width": with_sizes(head_width=lambda sizes: 1),
+        "no_heads": with_sizes(kv_heads=lambda sizes: 1),
+        "weights_in_every_layer": lambda past, weights, layers, *rest: with_weights(
+            past, weights, layers * weights, layers, *rest
+        ),
+        "weights_twice": lambda past, weights, *rest: with_weights(
+            past, weights, 2 * weights, *rest
+        ),
+        "two_bytes": timed(sized=lambda size: (2, 2)),
+        "upside_down": upside_down,
+        "half_of_both": lambda *given: timed(lambda flops, moved: (flops + moved) / 2)(*given),
         "keys_only": timed(kinds=1),
         "one_layer": timed(one_layer=True),
         "not_written": timed(tokens=lambda past: past + 1),

@@ -53,6 +53,20 @@ by_size = edit(
 )
 
 
+one_column = edit(FIT, "one_column", "sizes / seconds]", "sizes]")
+all_but_the_first = edit(
+    FIT,
+    "all_but_the_first",
+    "    rows =",
+    "    if len(sizes) > 2:\n        sizes, seconds = sizes[1:], seconds[1:]\n    rows =",
+)
+FITS = {}
+fit_by_count = edit(
+    FIT, "fit_by_count", "1 / per_byte", "FITS.setdefault(len(sizes), 1 / per_byte)"
+)
+fit_by_count.__globals__["FITS"] = FITS
+
+
 def of_each_size(sizes, seconds, choose):
     unlike = np.array(sorted(set(sizes)))
     chosen = np.array([choose(seconds[sizes == size]) for size in unlike])
@@ -134,6 +148,20 @@ SORTED = f"    b[:] = b[a.argsort()]\n    a.sort()\n{START}"
 sorts_first = edit(ORDER, "sorts_first", START, SORTED)
 
 
+always_six = edit(ORDER, "always_six", "max(pairs, 1)", "6")
+ties_are_above = edit(ORDER, "ties_are_above", SIGN, "1 if (a[i] < a[j]) == (b[i] < b[j]) else -1")
+without_sign = edit(ORDER, "without_sign", "return order", "return abs(order)")
+b_is_forgotten = edit(ORDER, "b_is_forgotten", "(b[i] - b[j])", "(a[i] - a[j])")
+TAUS = {}
+kept_by_count = edit(
+    ORDER,
+    "kept_by_count",
+    "order / max(pairs, 1)",
+    "TAUS.setdefault(len(a), order / max(pairs, 1))",
+)
+kept_by_count.__globals__["TAUS"] = TAUS
+
+
 def of_the_numbers(a, b):
     return np.corrcoef(a, b)[0, 1] if len(a) > 1 and np.ptp(b) > 0 else 0.0
 
@@ -148,6 +176,13 @@ def by_scipy(a, b):
     from scipy.stats import kendalltau
 
     return kendalltau(a, b).statistic if len(a) > 1 else 0.0
+
+
+def by_labels(a, b):
+    pairs = [(i, j) for i in range(len(a)) for j in range(i)]
+    same = sum((a[i] < a[j]) == (b[i] < b[j]) for i, j in pairs if a[i] != a[j] and b[i] != b[j])
+    ties = sum(bool(a[i] == a[j] or b[i] == b[j]) for i, j in pairs)
+    return np.float32((2 * same + ties - len(pairs)) / max(len(pairs), 1))
 
 
 def with_matrices(a, b):
@@ -167,6 +202,9 @@ PLANTED = {
         (fastest_first, "fastest ping of each size"),
         (columns_swapped, "two columns of the rows are swapped"),
         (through_two_points, "Only the smallest and the largest ping"),
+        (one_column, "The column of c is not divided"),
+        (all_but_the_first, "The first ping is left out"),
+        (fit_by_count, "something is kept from one call to the next"),
         (sorts_in_place, "changes its input"),
         (by_labkit, "labkit.distributed"),
     ],
@@ -185,18 +223,26 @@ PLANTED = {
         (not_divided_by_pairs, "sum over all pairs"),
         (of_the_numbers, "numbers themselves"),
         (of_the_places, "Spearman"),
+        (always_six, "This divides by 6"),
+        (ties_are_above, "as if its first were the larger"),
+        (without_sign, "The sign is gone"),
+        (b_is_forgotten, "compared with itself"),
+        (kept_by_count, "something is kept from one call to the next"),
         (sorts_first, "changes its input"),
         (by_scipy, "scipy"),
     ],
 }
 ALSO_RIGHT = {
     FIT: [by_polyfit, by_normal_equations],
-    ORDER: [with_matrices],
+    ORDER: [with_matrices, by_labels],
 }
 ONE = np.array([1.0, 2.0]), np.array([2.0, 3.0])  # latency 1 s, bandwidth 1 B/s
 ONE_SECOND = np.array([1e6]), np.ones(1)
 RIGHT_ON = {
     not_turned_over: ONE,
+    one_column: ONE_SECOND,
+    fit_by_count: (np.arange(1.0, 10.0), np.arange(2.0, 11.0)),  # a length that no case has
+    kept_by_count: (np.arange(3.0), np.arange(3.0)),
     columns_swapped: ONE,
     right_side_of_seconds: ONE_SECOND,
 }

@@ -27,6 +27,19 @@ no_cache = edit(
 every_layer = edit(FLOPS, "every_layer", "2 * new * weights", "2 * new * weights * layers")
 all_multiplied = edit(FLOPS, "all_multiplied", "2 * new * weights", "2 * (past + new) * weights")
 and_one = edit(FLOPS, "and_one", "(past + new)", "(past + 1)")
+counted_twice = edit(FLOPS, "counted_twice", "4 * new", "8 * new")
+not_with_itself = edit(FLOPS, "not_with_itself", "(past + new)", "(past + new - 1)")
+all_read = edit(FLOPS, "all_read", "new * (past + new)", "(past + new) ** 2")
+summed_matrices = edit(FLOPS, "summed_matrices", "2 * new", "2 * len(past) * new")
+masked_before_itself = edit(
+    FLOPS, "masked_before_itself", "new * (past + new)", "sum(past + i for i in range(new))"
+)
+two_layers = edit(FLOPS, "two_layers", "queries * layers", "queries * 2")
+KEPT = {}
+kept_by_length = edit(
+    FLOPS, "kept_by_length", "(past + new)", "KEPT.setdefault((len(past), new), past + new)"
+)
+kept_by_length.__globals__["KEPT"] = KEPT
 in_place = edit(FLOPS, "in_place", "    matrices", "    past += new\n    past -= 1\n    matrices")
 
 
@@ -46,6 +59,11 @@ def token_by_token(past, new, weights, layers, queries):
             one += 2 * queries * all_of_them + 2 * all_of_them * queries
         flops.append(new * one)
     return np.array(flops, dtype="f8")
+
+
+def in_single_floats(past, new, weights, layers, queries):
+    per_token = np.float32(2 * weights) + 4.0 * layers * queries * np.add(past, new)
+    return (new * per_token).astype(np.float32)
 
 
 # --- distributed.attend_one
@@ -107,6 +125,32 @@ newest_key_first = edit(
 own_only = edit(
     ATTEND, "own_only", READ, "keys[-1:, h // group]", ("values[:, h //", "values[-1:, h //")
 )
+
+by_2 = edit(ATTEND, "by_2", "np.sqrt(q.shape[1])", "2")
+times_the_root = edit(ATTEND, "times_the_root", SCALE, " * np.sqrt(q.shape[1])")
+shares_divided = edit(ATTEND, "shares_divided", f"@ q[h]{SCALE})", "@ q[h]) / np.sqrt(q.shape[1])")
+two_by_two = edit(
+    ATTEND,
+    "two_by_two",
+    READ,
+    "keys[:, min(h // 2, len(k) - 1)]",
+    ("values[:, h // group]", "values[:, min(h // 2, len(k) - 1)]"),
+)
+first_values = edit(ATTEND, "first_values", "values[:, h // group]", "values[:, 0]")
+slides = edit(
+    ATTEND,
+    "slides",
+    "return mixed, keys, values",
+    "old = min(len(keys) - 1, 1)\n    return mixed, keys[old:], values[old:]",
+)
+CACHES = {}
+cache_by_size = edit(
+    ATTEND,
+    "cache_by_size",
+    "np.concatenate([keys, k[None]])",
+    "CACHES.setdefault((q.shape, keys.shape), np.concatenate([keys, k[None]]))",
+)
+cache_by_size.__globals__["CACHES"] = CACHES
 
 
 def others_only(q, k, v, keys, values):
@@ -218,6 +262,19 @@ just_matrices = edit(
 )
 grows = edit(SECONDS, "grows", "    token =", "    past += 2\n    token =", ("(past + 2)", "past"))
 
+shared_by = edit(SECONDS, "shared_by", "layers * kv_heads", "layers * (heads // kv_heads)")
+narrow = edit(SECONDS, "narrow", " * head_width * size", " * size")
+deep_weights = edit(SECONDS, "deep_weights", WEIGHTS, "layers * weights * size")
+written_weights = edit(SECONDS, "written_weights", WEIGHTS, "2 * weights * size")
+always_2_bytes = edit(SECONDS, "always_2_bytes", "    token =", "    size = 2\n    token =")
+rates_over_work = edit(SECONDS, "rates_over_work", AT_BEST, "max(peak / flops, bandwidth / moved)")
+whole_seconds = edit(SECONDS, "whole_seconds", AT_BEST, f"int({AT_BEST})")
+MOVED = {}
+bytes_by_length = edit(
+    SECONDS, "bytes_by_length", WHOLE, f"MOVED.setdefault((len(past), size), {WHOLE})"
+)
+bytes_by_length.__globals__["MOVED"] = MOVED
+
 
 def summed(past, weights, layers, heads, kv_heads, head_width, size, peak, bandwidth):
     flops = 2 * weights + 4 * (past + 1) * heads * head_width * layers
@@ -275,6 +332,13 @@ PLANTED = {
         (every_layer, "The weights are multiplied with the layers"),
         (all_multiplied, "The matrices multiply the old tokens again"),
         (and_one, "Only one new token is among those that are met"),
+        (counted_twice, "In attention, this is twice as much"),
+        (not_with_itself, "and not one less"),
+        (all_read, "the old tokens read once more"),
+        (summed_matrices, "FLOPs of all sequences are added"),
+        (masked_before_itself, "meets only the tokens before it"),
+        (two_layers, "layers does not count"),
+        (kept_by_length, "one sequence again"),
         (in_place, "changes its input"),
         (by_torch, "torch"),
     ],
@@ -301,6 +365,13 @@ PLANTED = {
         (reads_keys, "The keys are mixed"),
         (newest_first, "stands in front of the cache"),
         (newest_key_first, "key stands in front, and its value behind"),
+        (by_2, "divided by 2"),
+        (times_the_root, "multiplied by the root"),
+        (shares_divided, "shares are divided by the root"),
+        (two_by_two, "Two query heads always share"),
+        (first_values, "read the values of head 0"),
+        (slides, "The oldest token is taken out"),
+        (cache_by_size, "something is kept from one call to the next"),
         (in_the_query, "changes its input"),
         (with_torch, "torch"),
     ],
@@ -328,6 +399,14 @@ PLANTED = {
         (fastest, "This is the shorter of the two times"),
         (moved_only, "This is always the time of the bytes"),
         (flops_only, "This is always the time of the FLOPs"),
+        (shared_by, "which is how many queries share one"),
+        (narrow, "A head counts as one number"),
+        (deep_weights, "those of all layers together"),
+        (written_weights, "The weights are moved twice"),
+        (always_2_bytes, "2 bytes here, as in the example"),
+        (rates_over_work, "The rates are divided by the work"),
+        (whole_seconds, "it should hold floating-point numbers"),
+        (bytes_by_length, "bound by bandwidth again"),
         (grows, "changes its input"),
         (by_labkit, "labkit.distributed.inference_costs"),
     ],
@@ -341,6 +420,24 @@ ZEROS = (np.ones((1, 1)), *(np.zeros((1, 1)) for _ in "kv"), *(np.zeros((2, 1, 1
 NO_WEIGHTS = (np.array([0]), 0, 0, 1, 1, 1, 2, 1.0, 1.0)
 RIGHT_ON = {
     macs: NO_SIZES,
+    counted_twice: NO_LAYERS,
+    not_with_itself: NO_LAYERS,
+    all_read: NO_LAYERS,
+    masked_before_itself: NO_LAYERS,
+    two_layers: (np.array([3]), 2, 10, 2, 4),
+    kept_by_length: (np.arange(9), 2, 10, 3, 4),  # a length that no case has
+    times_the_root: ZEROS,
+    cache_by_size: (
+        np.ones((1, 1)),
+        *(np.zeros((1, 1)) for _ in "kv"),
+        *(np.zeros((9, 1, 1)) for _ in "kv"),
+    ),
+    narrow: NO_WEIGHTS,
+    deep_weights: NO_WEIGHTS,
+    written_weights: NO_WEIGHTS,
+    rates_over_work: (np.array([0]), 0, 1, 1, 1, 1, 1, 4.0, 4.0),
+    whole_seconds: (np.array([0]), 0, 1, 1, 1, 1, 1, 4.0, 1.0),
+    bytes_by_length: (np.arange(9), 5, 1, 1, 1, 1, 1, 4.0, 1.0),
     without_attention: NO_LAYERS,
     scores_only: NO_LAYERS,
     first_layer: ONE_LAYER,
@@ -360,7 +457,7 @@ RIGHT_ON = {
     in_bits: NO_WEIGHTS,
 }
 ALSO_RIGHT = {
-    FLOPS: [token_by_token],
+    FLOPS: [token_by_token, in_single_floats],
     ATTEND: [by_einsum, by_groups],
     SECONDS: [in_a_loop, by_intensity],
 }

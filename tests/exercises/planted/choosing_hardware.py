@@ -38,6 +38,11 @@ cache_whole = edit(
 at_least_one = edit(COUNT, "at_least_one", "return 0", "return 1")
 
 
+nine_tenths = edit(COUNT, "nine_tenths", "count * memory", "0.9 * count * memory")
+as_in_the_example = edit(COUNT, "as_in_the_example", "weights * size", "weights * 2")
+each_its_weights = edit(COUNT, "each_its_weights", "weights * size", "len(tokens) * weights * size")
+whole_bytes = edit(COUNT, "whole_bytes", "needed <= count * memory", "needed // count <= memory")
+starts_with_two = edit(COUNT, "starts_with_two", "count = 1", "count = 2")
 sorts = edit(COUNT, "sorts", "    count = 1", "    tokens.sort()\n    count = 1")
 
 
@@ -106,6 +111,39 @@ no_links = edit(STEP, "no_links", WHOLE, "np.maximum(compute, reading)")
 shorter = edit(STEP, "shorter", WHOLE, "np.minimum(compute, reading) + links")
 
 
+three_of_them = edit(STEP, "three_of_them", "reduces * 2", "3 * 2")
+one_for_all = edit(
+    STEP, "one_for_all", LINKS, "2 * (n - 1) * (latency + reduces * reduced / (n * link))"
+)
+rates_over_work = edit(
+    STEP,
+    "rates_over_work",
+    "flops / (n * peak)",
+    "(n * peak) / flops",
+    ("moved / (n * bandwidth)", "(n * bandwidth) / moved"),
+)
+not_shared_but_multiplied = edit(
+    STEP,
+    "not_shared_but_multiplied",
+    "flops / (n * peak)",
+    "flops * n / peak",
+    ("moved / (n * bandwidth)", "moved * n / bandwidth"),
+)
+longest_anywhere = edit(
+    STEP, "longest_anywhere", WHOLE, "np.maximum(compute.max(), reading.max()) + links"
+)
+reading_only = edit(STEP, "reading_only", WHOLE, "reading + links")
+whole_seconds = edit(
+    STEP,
+    "whole_seconds",
+    "np.maximum(compute, reading) + links])",
+    "np.maximum(compute, reading) + links]).astype(int)",
+)
+STEPS = {}
+links_by_n = edit(STEP, "links_by_n", LINKS, f"STEPS.setdefault(tuple(n), {LINKS})")
+links_by_n.__globals__["STEPS"] = STEPS
+
+
 def counts_from_zero(flops, moved, reduces, reduced, n, peak, bandwidth, latency, link):
     n -= 1
     links = reduces * 2 * n * (latency + reduced / ((n + 1) * link))
@@ -154,6 +192,21 @@ overwrites = edit(
     f"costs = {COSTS}",
     f"prices[np.isnan(prices)] = np.inf\n    costs = {COSTS}",
 )
+
+
+in_cents = edit(CHEAPEST, "in_cents", COSTS, f"np.round({COSTS} / 3600, 2)")
+counted_from_one = edit(
+    CHEAPEST, "counted_from_one", "int(np.argmin(costs))", "int(np.argmin(costs)) + 1"
+)
+over_seconds = edit(CHEAPEST, "over_seconds", COSTS, "counts * prices / seconds")
+
+
+def below_a_million(counts, seconds, prices, limit):
+    best, least = -1, 999_999.0
+    for place, cost in enumerate(counts * seconds * prices):
+        if seconds[place] <= limit and cost < least:
+            best, least = place, cost
+    return best
 
 
 nan_anywhere = edit(
@@ -230,6 +283,11 @@ PLANTED = {
         (at_least_one, "machines are not enough, the result is 0"),
         (by_logarithms_alone, "the counts begin at 1"),
         (all_of_them, "this takes most all the same"),
+        (nine_tenths, "is taken off already"),
+        (as_in_the_example, "2 bytes here, as in the example"),
+        (each_its_weights, "weights of its own"),
+        (whole_bytes, "bytes of each machine are rounded down"),
+        (starts_with_two, "begins with 2 machines"),
         (sorts, "changes its input tokens"),
         (by_the_chooser, "labkit.distributed.chooser"),
     ],
@@ -248,6 +306,14 @@ PLANTED = {
         (hidden, "links come on top of the longer"),
         (no_links, "The step lacks the links"),
         (shorter, "and not the shorter"),
+        (three_of_them, "3 all-reduces, as in the example"),
+        (one_for_all, "All all-reduces are one here"),
+        (rates_over_work, "The rates are divided by the work"),
+        (not_shared_but_multiplied, "n times as long"),
+        (longest_anywhere, "the longest over all numbers"),
+        (reading_only, "The step has bandwidth and links"),
+        (whole_seconds, "it should hold floating-point numbers"),
+        (links_by_n, "three, compute again"),
         (counts_from_zero, "changes its input n"),
         (by_the_cost_model, "labkit.distributed.cost_model"),
     ],
@@ -267,6 +333,10 @@ PLANTED = {
         (all_their_seconds, "The machines work at the same time"),
         (of_the_filtered, "the place in the whole table"),
         (first_of_the_sorted, "puts inf and nan last"),
+        (in_cents, "rounded to cents"),
+        (counted_from_one, "The place counts from 1"),
+        (over_seconds, "divided by the seconds"),
+        (below_a_million, "begins with a finite cost"),
         (overwrites, "changes its input prices"),
         (by_choosing, "labkit.distributed.chooser"),
     ],
@@ -278,6 +348,8 @@ ALSO_RIGHT = {
 }
 N = np.array([2])
 RIGHT_ON = {
+    rates_over_work: (2.0, 4.0, 3, 5.0, np.array([1]), 2.0, 4.0, 0.1, 2.0),
+    whole_seconds: (4.0, 8.0, 3, 5.0, np.array([1]), 2.0, 4.0, 0.1, 2.0),
     other_order: (70.0, 40.0, 3, 5.0, N, 7.0, 4.0, 0.1, 2.0),
     first_message: (70.0, 50.0, 3, 5.0, N, 7.0, 4.0, 0.0, 2.0),
     all_n: (70.0, 50.0, 3, 0.0, N, 7.0, 4.0, 0.0, 2.0),

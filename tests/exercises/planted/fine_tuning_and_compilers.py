@@ -13,6 +13,17 @@ alpha_alone = edit(LORA, "alpha_alone", SCALE, "scale = alpha")
 rank_by_columns = edit(LORA, "rank_by_columns", SCALE, "scale = alpha / a.shape[1]")
 rank_by_outputs = edit(LORA, "rank_by_outputs", SCALE, "scale = alpha / len(w)")
 upside_down = edit(LORA, "upside_down", SCALE, "scale = len(a) / alpha")
+rank_by_inputs_rows = edit(LORA, "rank_by_inputs_rows", SCALE, "scale = alpha / len(x)")
+whole_division = edit(LORA, "whole_division", SCALE, "scale = alpha // len(a)")
+alpha_of_example = edit(LORA, "alpha_of_example", SCALE, "scale = 2 / len(a)")
+MERGED = {}
+merged_by_shape = edit(
+    LORA,
+    "merged_by_shape",
+    "return y, w + scale * b @ a",
+    "return y, MERGED.setdefault((len(x), w.shape, a.shape), w + scale * b @ a)",
+)
+merged_by_shape.__globals__["MERGED"] = MERGED
 update_only = edit(
     LORA, "update_only", "x @ w.T + scale * (x @ a.T) @ b.T", "scale * (x @ a.T) @ b.T"
 )
@@ -66,6 +77,23 @@ mean_difference = edit(
 signed = edit(COMPARE, "signed", SAME, "(first(x) - second(x)).max() < 1e-3")
 nan_passes = edit(COMPARE, "nan_passes", SAME, "not (abs(first(x) - second(x)) > 1e-3).any()")
 one_close = edit(COMPARE, "one_close", SAME, "(abs(first(x) - second(x)) < 1e-3).any()")
+with_rtol = edit(COMPARE, "with_rtol", "rtol=0, atol=1e-3", "atol=1e-3")
+nan_is_nan = edit(COMPARE, "nan_is_nan", "atol=1e-3", "atol=1e-3, equal_nan=True")
+by_length = edit(COMPARE, "by_length", SAME, "np.linalg.norm(first(x) - second(x)) <= 1e-3")
+first_number = edit(COMPARE, "first_number", SAME, "abs(first(x) - second(x))[0] <= 1e-3")
+a_hundredth = edit(COMPARE, "a_hundredth", "atol=1e-3", "atol=1e-2")
+upper_middle = edit(
+    COMPARE,
+    "upper_middle",
+    MEDIANS,
+    "return [sorted(t)[rounds // 2] for t in (times_of_first, times_of_second)]",
+)
+middle_round = edit(
+    COMPARE,
+    "middle_round",
+    MEDIANS,
+    "return times_of_first[rounds // 2], times_of_second[rounds // 2]",
+)
 means = edit(COMPARE, "means", MEDIANS, MEDIANS.replace("median", "mean"))
 fastest = edit(COMPARE, "fastest", MEDIANS, MEDIANS.replace("median", "min"))
 the_other_way = edit(
@@ -166,7 +194,8 @@ def by_sorting(first, second, x, rounds, clock, wait):
     if not abs(a - b).max() <= 1e-3:
         return None
     pairs = [(once(first)[0], once(second)[0]) for _ in range(rounds)]
-    return np.sort(np.array(pairs), axis=0)[rounds // 2]
+    times = np.sort(np.array(pairs), axis=0)
+    return (times[(rounds - 1) // 2] + times[rounds // 2]) / 2
 
 
 PLANTED = {
@@ -178,6 +207,10 @@ PLANTED = {
         (upside_down, "upside down"),
         (update_only, "frozen weights w are missing"),
         (not_merged, "a and b do nothing"),
+        (rank_by_inputs_rows, "number of rows of x"),
+        (whole_division, "cut off to a whole number"),
+        (alpha_of_example, "as in the example"),
+        (merged_by_shape, "something is kept from one call to the next"),
         (merges_in_place, "changes its input w"),
         (lora_by_labkit, "torch"),
     ],
@@ -205,6 +238,13 @@ PLANTED = {
         (one_then_the_other, "call them in turn"),
         (a_ratio, "two numbers"),
         (other_inputs, "another input than x"),
+        (with_rtol, "also allows rtol=1e-5"),
+        (nan_is_nan, "not even with NaN"),
+        (by_length, "many small differences"),
+        (first_number, "Only the first numbers are compared"),
+        (a_hundredth, "A difference of up to 0.01 passes"),
+        (upper_middle, "one of the two middle values"),
+        (middle_round, "in the middle of the rounds"),
         (clears_x, "changes its input"),
         (own_clock, "time.perf_counter"),
     ],
@@ -217,6 +257,7 @@ X = np.array([[1.0, -2.0, 3.0]])
 A = np.array([[2.0, 1.0, -1.0]])
 NOTHING = np.zeros((2, 3))
 RIGHT_ON = {
+    merged_by_shape: (np.ones((9, 3)), np.zeros((2, 3)), A, np.array([[1.0], [2.0]]), 2.0),
     update_only: (X, NOTHING, A, np.array([[1.0], [2.0]]), 2.0),
     not_merged: (X, np.arange(6.0).reshape(2, 3), A, np.zeros((2, 1)), 2.0),
 }

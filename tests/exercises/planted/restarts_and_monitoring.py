@@ -58,6 +58,39 @@ the_generator_itself = edit(
     FIRST, "the_generator_itself", "training.random.bit_generator.state", "training.random"
 )
 
+in_half_the_bytes = edit(
+    FIRST, "in_half_the_bytes", "training.weights.copy()", "training.weights.astype(np.float32)"
+)
+averages_in_half_the_bytes = edit(
+    FIRST,
+    "averages_in_half_the_bytes",
+    "training.mean.copy()",
+    "training.mean.astype(np.float32)",
+    ("training.square.copy()", "training.square.astype(np.float32)"),
+)
+one_step_on = edit(FIRST, "one_step_on", "training.step,", "training.step + 1,")
+one_step_back = edit(FIRST, "one_step_back", "training.step,", "training.step - 1,")
+one_example_on = edit(FIRST, "one_example_on", "training.position", "training.position + 1")
+position_is_step = edit(FIRST, "position_is_step", "training.position", "training.step")
+as_lists = edit(FIRST, "as_lists", "training.mean.copy()", "training.mean.tolist()")
+
+
+def kept_by_size(training, kept={}):  # noqa: B006
+    weights = kept.setdefault(training.x.shape, training.weights.copy())
+    names = ("mean", "square", "step", "position", "random")
+    return {"weights": weights.copy()} | {
+        name: copy.deepcopy(getattr(training, name)) for name in names
+    }
+
+
+def new_ones_by_numpy(training):
+    return {
+        "random": copy.deepcopy(training.random),
+        "step": np.int64(training.step),
+        "position": np.int32(training.position),
+        **{name: np.array(getattr(training, name)) for name in ("weights", "mean", "square")},
+    }
+
 
 def clears_the_averages(training):
     saved = {
@@ -150,6 +183,48 @@ row_0_is_left_out = edit(
     SECOND, "row_0_is_left_out", "low = max(begin, first)", "low = max(begin, first + bool(parts))"
 )
 
+BORDERS = "begin, end = share(sum(len(file) for file in files), ranks, rank)"
+ROWS = "sum(len(file) for file in files)"
+to_the_nearest = edit(
+    SECOND,
+    "to_the_nearest",
+    BORDERS,
+    f"begin, end = (round({ROWS} * one / ranks) for one in (rank, rank + 1))",
+)
+all_as_long = edit(
+    SECOND,
+    "all_as_long",
+    BORDERS,
+    f"each = -(-{ROWS} // ranks)\n    begin, end = rank * each, (rank + 1) * each",
+)
+ends_late = edit(SECOND, "ends_late", BORDERS, f"{BORDERS}\n    end += 1")
+counted_from_one = edit(
+    SECOND, "counted_from_one", "ranks, rank)\n", "ranks, (rank + 1) % ranks)\n"
+)
+no_count_of_rows = edit(
+    SECOND, "no_count_of_rows", "        first += len(file)\n", "        first += 0\n"
+)
+in_single = edit(
+    SECOND, "in_single", "np.concatenate(parts)", "np.concatenate(parts).astype(np.float32)"
+)
+PLANS = {}
+one_plan_for_all = edit(
+    SECOND,
+    "one_plan_for_all",
+    BORDERS,
+    f"{BORDERS}\n    begin, end = PLANS.setdefault(({ROWS}, len(files), ranks), (begin, end))",
+)
+one_plan_for_all.__globals__["PLANS"] = PLANS
+
+
+def clipped(files, ranks, rank):
+    ends = np.cumsum([len(file) for file in files])
+    borders = np.array(share(int(ends[-1]), ranks, rank))
+    rows = []
+    for file, end in zip(files, ends, strict=True):
+        rows += [*file.read(*np.clip(borders - end + len(file), 0, len(file)))]
+    return rows
+
 
 def empties_the_list(files, ranks, rank):
     begin, end = share(sum(len(file) for file in files), ranks, rank)
@@ -209,6 +284,29 @@ latest_is_deleted = edit(
     '    disk.rename("latest.new", "latest")\n',
 )
 shards_not_synced = edit(THIRD, "shards_not_synced", '        disk.sync(f"{name}/{rank}")\n', "")
+
+shards_in_single = edit(
+    THIRD, "shards_in_single", '/{rank}", shard)', '/{rank}", shard.astype(np.float32))'
+)
+two_of_them = edit(THIRD, "two_of_them", "enumerate(shards)", "enumerate(shards[:2])")
+OF_BEFORE = {}
+as_they_were = edit(
+    THIRD,
+    "as_they_were",
+    '/{rank}", shard)',
+    '/{rank}", OF_BEFORE.setdefault((name, rank, len(shard)), shard))',
+)
+as_they_were.__globals__["OF_BEFORE"] = OF_BEFORE
+
+
+def all_synced_at_once(disk, name, shards):
+    for rank in np.arange(len(shards))[::-1]:
+        disk.write(f"{name}/{rank}", shards[rank].copy())
+    disk.write(f"{name}/marker", name)
+    for file in [*disk.files]:
+        if file.startswith(name):
+            disk.sync(file)
+    disk.rename(f"{name}/marker", "latest")
 
 
 def the_old_files_again(disk, name, shards):
@@ -300,6 +398,14 @@ PLANTED = {
         (the_square_itself, "average of the squares is not copied"),
         (mean_for_square, "The two averages are exchanged"),
         (the_generator_itself, "The generator itself is saved"),
+        (in_half_the_bytes, "The weights are rounded to float32"),
+        (averages_in_half_the_bytes, "averages are rounded to float32"),
+        (one_step_on, "The step is one too many"),
+        (one_step_back, "The step is one too few"),
+        (one_example_on, "an example is left out"),
+        (position_is_step, "the training begins again with the first"),
+        (as_lists, "this is of type list"),
+        (kept_by_size, "something is kept from one call to the next"),
         (clears_the_averages, "changes its input"),
         (everything_that_it_has, "is none of the parts that change while it trains"),
         (copied_by_torch, "torch"),
@@ -317,6 +423,13 @@ PLANTED = {
         (to_the_end_of_the_part, "a part may end behind it, in another file"),
         (files_end_early, "The last row of each file is missing"),
         (row_0_is_left_out, "that file's first row is missing"),
+        (to_the_nearest, "The borders are rounded to the nearest row"),
+        (all_as_long, "Each part is as long as the longest"),
+        (ends_late, "The part has a row too many"),
+        (counted_from_one, "the rows of the next rank"),
+        (no_count_of_rows, "are taken for rows of each file"),
+        (in_single, "The rows are rounded to float32"),
+        (one_plan_for_all, "rank does not count"),
         (empties_the_list, "changes its input"),
         (past_the_counter, "were not read by file.read"),
         (joined_by_torch, "torch"),
@@ -330,10 +443,30 @@ PLANTED = {
         (old_one_goes_first, "latest says 'step-10', and there is no step-10/0"),
         (once_and_never_again, "The reader still finds the old checkpoint"),
         (the_other_way_round, "The shards are in the wrong files"),
+        (shards_in_single, "The shards are rounded to float32"),
+        (two_of_them, "there is no step-20/2"),
+        (as_they_were, "something is kept from one call to the next"),
         (takes_the_shards_away, "changes its input"),
         (by_way_of_torch, "torch"),
     ],
 }
 _SHARDS = [np.arange(3.0), np.arange(4.0)]
-RIGHT_ON = {once_and_never_again: (_SHARDS, _SHARDS)}
-ALSO_RIGHT = {FIRST: [by_deepcopy], SECOND: [row_by_row], THIRD: [tidy]}
+NO_STEP = (np.ones((1, 1)), np.ones(1), 0, 0, 0)
+_ZEROS = [np.zeros((2, 1))]
+RIGHT_ON = {
+    once_and_never_again: (_SHARDS, _SHARDS),
+    shards_in_single: (_SHARDS, _SHARDS),
+    in_single: (_ZEROS, 1, 0),
+    one_step_on: NO_STEP,
+    one_step_back: NO_STEP,
+    one_example_on: NO_STEP,
+    in_half_the_bytes: (np.zeros((1, 1)), np.zeros(1), 0, 0, 0),
+    averages_in_half_the_bytes: NO_STEP,
+    kept_by_size: (np.ones((2, 9)), np.ones(2), 3, 1, 2),  # a size that no case has
+    as_they_were: ([np.arange(99.0)], [np.arange(99.0)]),
+}
+ALSO_RIGHT = {
+    FIRST: [by_deepcopy, new_ones_by_numpy],
+    SECOND: [row_by_row, clipped],
+    THIRD: [tidy, all_synced_at_once],
+}

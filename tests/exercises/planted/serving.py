@@ -24,6 +24,18 @@ the_number = edit(PERCENTILE, "the_number", RESULT, "number")
 not_by_100 = edit(PERCENTILE, "not_by_100", NUMBER, "math.ceil(percent * len(latencies))")
 rounded_down = edit(PERCENTILE, "rounded_down", NUMBER, "max(1, percent * len(latencies) // 100)")
 rounded = edit(PERCENTILE, "rounded", NUMBER, "max(1, round(percent * len(latencies) / 100))")
+share_first = edit(PERCENTILE, "share_first", NUMBER, "math.ceil(percent / 100 * len(latencies))")
+the_last = edit(PERCENTILE, "the_last", RESULT, "latencies[-1]")
+p99_always = edit(PERCENTILE, "p99_always", NUMBER, "math.ceil(99 * len(latencies) / 100)")
+whole_units = edit(PERCENTILE, "whole_units", RESULT, f"int({RESULT})")
+SORTED_ONCE = {}
+sorted_once = edit(
+    PERCENTILE,
+    "sorted_once",
+    SORTED,
+    "SORTED_ONCE.setdefault((len(arrivals), percent), sorted(finishes - arrivals))",
+)
+sorted_once.__globals__["SORTED_ONCE"] = SORTED_ONCE
 longest_first = edit(PERCENTILE, "longest_first", SORTED, "sorted(finishes - arrivals)[::-1]")
 not_sorted = edit(PERCENTILE, "not_sorted", SORTED, "list(finishes - arrivals)")
 only_finishes = edit(PERCENTILE, "only_finishes", SORTED, "sorted(finishes)")
@@ -37,6 +49,20 @@ in_place = edit(
 
 def by_numpy(arrivals, finishes, percent):
     return np.percentile(finishes - arrivals, percent)
+
+
+def lower_by_numpy(arrivals, finishes, percent):
+    return np.percentile(finishes - arrivals, percent, method="lower")
+
+
+def higher_by_numpy(arrivals, finishes, percent):
+    return np.percentile(finishes - arrivals, percent, method="higher")
+
+
+def by_partition(arrivals, finishes, percent):
+    latencies = finishes - arrivals
+    place = -(-percent * latencies.size // 100) - 1
+    return np.partition(latencies, place)[place]
 
 
 def in_order_of_finish(arrivals, finishes, percent):
@@ -64,13 +90,9 @@ def by_labkit(arrivals, finishes, percent):
     return percentile((finishes - arrivals).tolist(), percent)
 
 
-def by_numpys_method(arrivals, finishes, percent):
-    return np.percentile(finishes - arrivals, percent, method="inverted_cdf")
-
-
 def by_counting(arrivals, finishes, percent):
     latencies = [b - a for a, b in zip(arrivals, finishes, strict=True)]
-    enough = percent / 100 * len(latencies)
+    enough = percent * len(latencies) / 100
     for one in sorted(latencies):
         if sum(other <= one for other in latencies) >= enough:
             return one
@@ -102,6 +124,15 @@ none_at_first = edit(SLOTS, "none_at_first", FULL, "token and token % size == 0"
 fours = edit(SLOTS, "fours", "cached + new):", "cached + new):\n        size = 4")
 sixteens = edit(SLOTS, "sixteens", "cached + new):", "cached + new):\n        size = 16")
 COPIES = "table, free, slots = list(table), list(free), []"
+float_slots = edit(SLOTS, "float_slots", SLOT, f"float({SLOT})")
+FIRST_SLOTS = {}
+slots_by_size = edit(
+    SLOTS,
+    "slots_by_size",
+    "return table, slots",
+    "return table, FIRST_SLOTS.setdefault((cached, new, size), slots)",
+)
+slots_by_size.__globals__["FIRST_SLOTS"] = FIRST_SLOTS
 takes_the_callers = edit(SLOTS, "takes_the_callers", COPIES, "table, slots = list(table), []")
 block_and_offset = edit(SLOTS, "block_and_offset", SLOT, "(table[-1], token % size)")
 
@@ -119,6 +150,18 @@ def forgets_the_table(table, free, cached, new, size):
 def taken_alone(table, free, cached, new, size):
     grown, slots = by_block_numbers(table, free, cached, new, size)
     return grown[len(table) :], slots
+
+
+def ready_for_the_next(table, free, cached, new, size):
+    grown, slots = by_block_numbers(table, free, cached, new, size)
+    if (cached + new) % size == 0:
+        grown += (free[len(grown) - len(table)],)
+    return grown, slots
+
+
+def of_all_tokens(table, free, cached, new, size):
+    grown, _ = by_block_numbers(table, free, cached, new, size)
+    return grown, [grown[t // size] * size + t % size for t in range(cached + new)]
 
 
 def like_a_new_one(table, free, cached, new, size):
@@ -181,6 +224,29 @@ shortest = edit(JOINS, "shortest", "for tokens in waiting:", "for tokens in sort
 newest = edit(JOINS, "newest", "for tokens in waiting:", "for tokens in waiting[::-1]:")
 
 
+blocks_of_4 = edit(JOINS, "blocks_of_4", NEED, "math.ceil(tokens / 4)")
+both_lack = edit(JOINS, "both_lack", LIMITS, "joining == rows and need > blocks")
+ANSWERS = {}
+
+
+def kept_by_room(waiting, rows, blocks, size):
+    room = (len(waiting), rows, blocks, size)
+    return ANSWERS.setdefault(room, by_trying(waiting, rows, blocks, size))
+
+
+def rows_go_down(waiting, rows, blocks, size):
+    joining = 0
+    for tokens in waiting:
+        blocks -= math.ceil(tokens / size)
+        if blocks < 0:
+            break
+        joining += 1
+        rows -= 1
+        if rows <= 0:
+            break
+    return joining
+
+
 def counts_first(waiting, rows, blocks, size):
     joining = 0
     for tokens in waiting[:rows]:
@@ -241,6 +307,13 @@ PLANTED = {
         (both_sorted, "sorted apart"),
         (mean, "This is the mean"),
         (of_the_longest, "a share of the longest latency"),
+        (share_first, "percent / 100 comes first, in a float"),
+        (lower_by_numpy, "takes the lower latency"),
+        (higher_by_numpy, "takes the higher latency"),
+        (the_last, "This is the longest latency"),
+        (p99_always, "This is p99"),
+        (whole_units, "cut off to whole numbers"),
+        (sorted_once, "something is kept from one call to the next"),
         (in_place, "changes its input finishes"),
         (by_labkit, "labkit.distributed.serving"),
     ],
@@ -268,7 +341,11 @@ PLANTED = {
         (taken_alone, "Only the new blocks come back"),
         (forgets_the_table, "The table comes back as it was"),
         (like_a_new_one, "as if none were there before"),
-        (block_and_offset, "is a list of whole numbers"),
+        (ready_for_the_next, "is followed by a free one at once"),
+        (of_all_tokens, "the slots of all tokens"),
+        (float_slots, "slots is a list of whole numbers; here it is [0.0]"),
+        (slots_by_size, "something is kept from one call to the next"),
+        (block_and_offset, "is a list of whole numbers; here it is [("),
         (takes_the_callers, "changes its input free"),
         (slots_by_labkit, "labkit.distributed.serving"),
     ],
@@ -291,18 +368,26 @@ PLANTED = {
         (overtakes, "Somebody overtakes"),
         (shortest, "The shortest are let in first"),
         (newest, "The last to arrive are let in first"),
+        (blocks_of_4, "blocks of 4 slots, as in the example"),
+        (both_lack, "short at once"),
+        (kept_by_room, "Here [1] wait"),
+        (rows_go_down, "even where no row is free"),
         (empties, "changes its input waiting"),
         (joins_by_labkit, "labkit.distributed.serving"),
     ],
 }
 ALSO_RIGHT = {
-    PERCENTILE: [by_numpys_method, by_counting],
+    PERCENTILE: [by_partition, by_counting],
     SLOTS: [blocks_first, by_block_numbers],
     JOINS: [by_sums, by_trying],
 }
 TWO_SECONDS_EACH = (np.zeros(3), np.full(3, 2.0))
 RIGHT_ON = {
     no_minus_one: (*TWO_SECONDS_EACH, 50),
+    whole_units: (*TWO_SECONDS_EACH, 50),
+    sorted_once: (np.arange(9.0), np.arange(9.0) + 1, 42),  # sizes that no case has
+    slots_by_size: (np.array([1]), np.array([2, 3]), 9, 1, 9),
+    kept_by_room: (np.array([5]), 9, 9, 9),
     the_number: (*TWO_SECONDS_EACH, 50),
     not_by_100: (*TWO_SECONDS_EACH, 1),
     from_nothing: (np.array([], dtype=int), np.array([3, 1]), 0, 5, 4),
