@@ -14,7 +14,7 @@ from labkit.distributed.traffic import Traffic
 # --- distributed.top_k
 
 Gradients = Sequence[tuple[np.ndarray, np.ndarray, int]]  # each rank's gradient, error and k
-BYTES = 12  # of a float32 and of an int64: nobody has to shorten the places
+BYTES = 8  # of a float32 and of a place
 
 
 def gradients(rng: np.random.Generator, ranks: int, size: int, k: int) -> Gradients:
@@ -79,6 +79,23 @@ WRONG_TOP_K = SimpleNamespace(
         inputs, lambda g, e, k: np.where(largest(np.abs(g), k) > 0, g + e, 0)
     ),
     summed=lambda inputs: outcome(inputs, mean=sum),
+    one_more=lambda inputs: outcome(inputs, lambda g, e, k: largest(g + e, min(k + 1, len(g)))),
+    one_less=lambda inputs: outcome(inputs, lambda g, e, k: largest(g + e, max(k - 1, 1))),
+    smallest=lambda inputs: outcome(
+        inputs, lambda g, e, k: largest(g + e, k, by=lambda x: -np.abs(x))
+    ),
+    magnitudes=lambda inputs: outcome(
+        inputs,
+        lambda g, e, k: np.abs(largest(g + e, k)),
+        kept=lambda g, e, sent, mean: np.where(sent == 0, g + e, 0),
+    ),
+    values_of_gradient=lambda inputs: outcome(
+        inputs,
+        lambda g, e, k: np.where(largest(g + e, k) != 0, g, 0),
+        kept=lambda g, e, sent, mean: np.where(sent == 0, g + e, 0),
+    ),
+    halved=lambda inputs: outcome(inputs, mean=lambda sent: sum(sent) / np.float32(2)),
+    by_k=lambda inputs: outcome(inputs, mean=lambda sent: sum(sent) / np.float32(inputs[0][2])),
     own_only=lambda inputs: [(largest(g + e, k), g + e - largest(g + e, k)) for g, e, k in inputs],
     at_own_places=at_own_places,
     everything=lambda inputs: outcome(
@@ -100,11 +117,16 @@ def only_the_largest(traffic: Traffic) -> str | None:
     others = traffic.ranks - 1
     by_torch = others * sum(call.bytes for call in traffic.collectives)  # to each of the others
     sent = traffic.most_sent + by_torch
+    if sent == others * k * (BYTES + 4):
+        return (
+            "The result is right, but the places travel in 8 bytes each, as `topk` gives them: "
+            "`.int()` makes 4 of them."
+        )
     if sent > others * k * BYTES:
         return (
             f"The result is right, but one rank sends {sent:,} bytes, where {counted(k, 'value')} "
-            f"and as many places for {counted(others, 'rank')} have {others * k * BYTES:,} at "
-            "most: gather only what is sent."
+            f"and as many places for {counted(others, 'rank')} have {others * k * BYTES:,}: "
+            "gather only what is sent."
         )
     return None
 
@@ -192,6 +214,12 @@ WRONG_LOCAL = SimpleNamespace(
     summed=lambda inputs: trained(inputs, average=sum),
     uphill=lambda inputs: trained(inputs, slope=-1.0),
     of_rank_0=lambda inputs: trained(inputs, average=lambda weights: weights[0]),
+    every_second=lambda inputs: trained(inputs, lambda step, every, steps: step % 2 == 1),
+    last_step_missing=lambda inputs: trained(
+        [(w, x[:-1], y[:-1], rate, every) for w, x, y, rate, every in inputs]
+    ),
+    rate_by_ranks=lambda inputs: trained(inputs, slope=1 / len(inputs)),
+    halved=lambda inputs: trained(inputs, average=lambda weights: sum(weights) / np.float32(2)),
 )
 
 
@@ -280,6 +308,21 @@ WRONG_RATES = SimpleNamespace(
     inverted=lambda steps, warm_up, batch, base_batch, base_rate: rates(
         steps, warm_up, base_batch, batch, base_rate
     ),
+    one_step_short=lambda steps, warm_up, batch, base_batch, base_rate: rates(
+        steps, max(warm_up - 1, 1), batch, base_batch, base_rate
+    ),
+    one_step_long=lambda steps, warm_up, batch, base_batch, base_rate: rates(
+        steps, warm_up + 1, batch, base_batch, base_rate
+    ),
+    by_place=lambda steps, warm_up, batch, base_batch, base_rate: rates(
+        np.arange(len(steps)), warm_up, batch, base_batch, base_rate
+    ),
+    in_a_curve=lambda steps, warm_up, batch, base_batch, base_rate: (
+        base_rate * (batch / base_batch) ** np.minimum(steps / warm_up, 1)
+    ),
+    never_smaller=lambda steps, warm_up, batch, base_batch, base_rate: rates(
+        steps, warm_up, max(batch, base_batch), base_batch, base_rate
+    ),
     by_root=lambda steps, warm_up, batch, base_batch, base_rate: rates(
         steps, warm_up, batch**0.5, base_batch**0.5, base_rate
     ),
@@ -301,7 +344,7 @@ learning_rates = exercise(
             "a warm-up of one step": (3, 1, 16, 48),
             "prime": (7, 11, 32, 160),
             "a smaller batch": (6, 9, 64, 16),
-            "no multiple": (5, 4, 16, 24),
+            "no multiple": (5, 4, 15, 25),
             "ragged": (33, 50, 10, 1000),
             "many": (100, 120, 16, 512),
         },
