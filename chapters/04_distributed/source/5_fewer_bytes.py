@@ -179,7 +179,7 @@ local_sgd = check("distributed.local_sgd", local_sgd)
 # It relies on gradients that hardly change between two steps; in the second row, they do.
 # They change fastest at the start, so a **warm-up** begins with the small batch's rate, and raises it in a straight line.
 #
-# **Exercise `distributed.learning_rates`**: step 0 has `base_rate`; step `warm_up` and all later ones have the rate of the rule.
+# **Exercise `distributed.learning_rates`**: return an array in which step 0 has `base_rate`; step `warm_up` and all later ones have the rate of the rule.
 # `np.minimum(x, 1)` replaces every number above 1 by 1.
 
 
