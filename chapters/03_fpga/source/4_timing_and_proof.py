@@ -110,7 +110,7 @@ guesses = {
 #
 # **Exercise `fpga.register_stage`.**
 # Write this stage, with one register for the word and one for `out_valid`, which is 0 after a reset.
-# When nobody waits, a word should move in every cycle.
+# When nobody waits, a word should move in every cycle; and while the stage is empty, `in_ready` is 1, whatever its neighbours do.
 
 # %% tags=["exercise:fpga.register_stage"]
 register_stage = r"""
@@ -258,7 +258,7 @@ waveforms.draw(proof.counterexample, [*shown, waiting], range(6), proof.wrong)
 #
 # **Exercise `fpga.find_the_bug`.**
 # Repair the queue.
-# It should still move a word in every cycle when nobody waits, and hold at least two while the next module is busy.
+# It should still be ready while it is empty, move a word in every cycle when nobody waits, and hold at least two while the next module is busy.
 
 # %% tags=["exercise:fpga.find_the_bug"]
 queue = r"""

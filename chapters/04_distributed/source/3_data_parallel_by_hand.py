@@ -119,7 +119,7 @@ guesses = {
 # np.resize(x, n)                           the first n elements of x, x, x, ...
 # ```
 #
-# **Exercise `distributed.shard`**: return the photographs that one rank reads in an epoch.
+# **Exercise `distributed.shard`**: return an array of the photographs that one rank reads in an epoch, without PyTorch's sampler.
 
 
 # %% tags=["exercise:distributed.shard"]

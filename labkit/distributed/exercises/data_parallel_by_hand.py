@@ -186,9 +186,9 @@ average_gradients = rank_exercise(
     cases=ranks_cases(
         {
             "two tensors": (2, (2,), (2, 1), (3,)),
-            "one number": (3, (1,)),
+            "one number": (3, (1, 1, 1, 1)),
             "alone": (1, (3,), (2, 2)),
-            "prime": (3, (7,), (1,), (2, 5), (11,)),
+            "prime": (3, (7,), (1,), (1, 2, 5, 2), (11,)),
             "a layer": (4, (5, 3), (5,), (2, 5), (2,)),
             "filters": (4, (4, 3, 3, 3), (4,), (10, 9), (10,)),
         },

@@ -13,7 +13,7 @@ from labkit.distributed.traffic import Traffic
 # --- distributed.top_k
 
 Gradients = Sequence[tuple[np.ndarray, np.ndarray, int]]  # each rank's gradient, error and k
-BYTES = 12  # of a float32 and of an int64: nobody has to shorten the places
+BYTES = 8  # of a float32 and of a place
 
 
 def gradients(rng: np.random.Generator, ranks: int, size: int, k: int) -> Gradients:
@@ -78,6 +78,23 @@ WRONG_TOP_K = SimpleNamespace(
         inputs, lambda g, e, k: np.where(largest(np.abs(g), k) > 0, g + e, 0)
     ),
     summed=lambda inputs: outcome(inputs, mean=sum),
+    one_more=lambda inputs: outcome(inputs, lambda g, e, k: largest(g + e, min(k + 1, len(g)))),
+    one_less=lambda inputs: outcome(inputs, lambda g, e, k: largest(g + e, max(k - 1, 1))),
+    smallest=lambda inputs: outcome(
+        inputs, lambda g, e, k: largest(g + e, k, by=lambda x: -np.abs(x))
+    ),
+    magnitudes=lambda inputs: outcome(
+        inputs,
+        lambda g, e, k: np.abs(largest(g + e, k)),
+        kept=lambda g, e, sent, mean: np.where(sent == 0, g + e, 0),
+    ),
+    values_of_gradient=lambda inputs: outcome(
+        inputs,
+        lambda g, e, k: np.where(largest(g + e, k) != 0, g, 0),
+        kept=lambda g, e, sent, mean: np.where(sent == 0, g + e, 0),
+    ),
+    halved=lambda inputs: outcome(inputs, mean=lambda sent: sum(sent) / np.float32(2)),
+    by_k=lambda inputs: outcome(inputs, mean=lambda sent: sum(sent) / np.float32(inputs[0][2])),
     own_only=lambda inputs: [(largest(g + e, k), g + e - largest(g + e, k)) for g, e, k in inputs],
     at_own_places=at_own_places,
     everything=lambda inputs: outcome(
@@ -99,11 +116,16 @@ def only_the_largest(traffic: Traffic) -> str | None:
     others = traffic.ranks - 1
     by_torch = others * sum(call.bytes for call in traffic.collectives)  # to each of the others
     sent = traffic.most_sent + by_torch
+    if sent == others * k * (BYTES + 4):
+        return (
+            "The result is right, but the places travel in 8 bytes each, as `topk` gives them: "
+            "`.int()` makes 4 of them."
+        )
     if sent > others * k * BYTES:
         return (
             f"The result is right, but one rank sends {sent:,} bytes, where {counted(k, 'value')} "
-            f"and as many places for {counted(others, 'rank')} have {others * k * BYTES:,} at "
-            "most: gather only what is sent."
+            f"and as many places for {counted(others, 'rank')} have {others * k * BYTES:,}: "
+            "gather only what is sent."
         )
     return None
 
@@ -191,6 +213,12 @@ WRONG_LOCAL = SimpleNamespace(
     summed=lambda inputs: trained(inputs, average=sum),
     uphill=lambda inputs: trained(inputs, slope=-1.0),
     of_rank_0=lambda inputs: trained(inputs, average=lambda weights: weights[0]),
+    every_second=lambda inputs: trained(inputs, lambda step, every, steps: step % 2 == 1),
+    last_step_missing=lambda inputs: trained(
+        [(w, x[:-1], y[:-1], rate, every) for w, x, y, rate, every in inputs]
+    ),
+    rate_by_ranks=lambda inputs: trained(inputs, slope=1 / len(inputs)),
+    halved=lambda inputs: trained(inputs, average=lambda weights: sum(weights) / np.float32(2)),
 )
 
 

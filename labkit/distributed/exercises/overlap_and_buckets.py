@@ -26,10 +26,12 @@ def bucket_of(buckets: Sequence[Sequence[int]], count: int) -> np.ndarray:
 
 def examined(result: Any, count: int) -> np.ndarray:
     """The same of what a learner's function gave; Refused where these are no buckets."""
-    if result is None or result in ([], [[]]):
+    if result is None or (isinstance(result, list) and result in ([], [[]])):
         raise Unsolved("no parameter is in a bucket")
-    if not isinstance(result, list) or not all(isinstance(one, list) for one in result):
+    kinds = list | tuple | np.ndarray
+    if not isinstance(result, kinds) or not all(isinstance(one, kinds) for one in result):
         raise Refused("The result is a list of lists, such as [[3, 2], [1], [0]].")
+    result = [list(one) for one in result]
     if [] in result:
         raise Refused(f"Bucket {result.index([])} is empty: begin a new one only for a parameter.")
     places = [place for bucket in result for place in bucket]
@@ -125,9 +127,41 @@ def first_not_counted(sizes: list[int], most: int) -> list[list[int]]:
     return buckets
 
 
+def large_ones_join(sizes: list[int], most: int) -> list[list[int]]:
+    """A parameter beyond the limit joins the bucket that is open, and does not count there."""
+    buckets: list[list[int]] = [[]]
+    filled = 0
+    for place in reversed(range(len(sizes))):
+        if sizes[place] <= most:
+            if buckets[-1] and filled + sizes[place] > most:
+                buckets.append([])
+                filled = 0
+            filled += sizes[place]
+        buckets[-1].append(place)
+    return buckets
+
+
+def wherever_it_fits(sizes: list[int], most: int) -> list[list[int]]:
+    """A parameter goes into the first bucket that has room, also into an earlier one."""
+    buckets: list[list[int]] = []
+    for place in reversed(range(len(sizes))):
+        fits = [b for b in buckets if sum(sizes[one] for one in b) + sizes[place] <= most]
+        if fits:
+            fits[0].append(place)
+        else:
+            buckets.append([place])
+    return buckets
+
+
 def one_each(sizes: list[int], most: int) -> list[list[int]]:
     """No two in one bucket."""
     return [[place] for place in reversed(range(len(sizes)))]
+
+
+def in_twos(count: int) -> list[list[int]]:
+    """Two parameters in each bucket, whatever their bytes."""
+    places = list(reversed(range(count)))
+    return [places[begin : begin + 2] for begin in range(0, count, 2)]
 
 
 def some_sizes(rng: np.random.Generator, count: int, largest: int, most: int) -> tuple:
@@ -169,6 +203,9 @@ buckets = exercise(
         "forwards": in_buckets(forwards),
         "one_each": in_buckets(one_each),
         "goes_beyond": in_buckets(goes_beyond),
+        "large_ones_join": in_buckets(large_ones_join),
+        "wherever_it_fits": in_buckets(wherever_it_fits),
+        "in_twos": in_buckets(lambda sizes, most: in_twos(len(sizes))),
         "not_quite_full": in_buckets(not_quite_full),
         "never_emptied": in_buckets(never_emptied),
         "first_not_counted": in_buckets(first_not_counted),
@@ -206,7 +243,8 @@ def judged_overlap(answer: object) -> Callable:
         gradients: np.ndarray, others: np.ndarray, buckets: list[list[int]], order: np.ndarray
     ) -> np.ndarray:
         calls = Calls(gradients, others, buckets, order)
-        result = answer(calls.backward(), buckets, calls.start)
+        own = [list(bucket) for bucket in buckets]  # the learner may take buckets out of it
+        result = answer(calls.backward(), own, calls.start)
         if not result and not calls.begun:
             raise Unsolved("`start` is never called")
         if calls.begun and calls.lost:
@@ -307,6 +345,22 @@ def last_alone(by_rank: Sequence[tuple]) -> list[np.ndarray]:
     return big_batch([(w, x[-1:], y[-1:]) for w, x, y in by_rank])
 
 
+def without(left_out: int) -> Callable:
+    """The gradient without one micro-batch of every rank, divided by the number of all."""
+
+    def kept(by_rank: Sequence[tuple]) -> list[np.ndarray]:
+        steps = len(by_rank[0][1])
+        if steps == 1:
+            return [0 * w for w, _, _ in by_rank]
+        fewer = [
+            (w, np.delete(x, left_out, axis=0), np.delete(y, left_out, axis=0))
+            for w, x, y in by_rank
+        ]
+        return [(steps - 1) / steps * one for one in big_batch(fewer)]
+
+    return kept
+
+
 def times(factor: Callable[[int, int], float]) -> Callable:
     """The right gradient times factor(ranks, micro-batches)."""
 
@@ -356,6 +410,12 @@ accumulate = rank_exercise(
     wrong={
         "not_over_ranks": each_alone,
         "only_the_last": last_alone,
+        "first_left_out": without(0),
+        "last_left_out": without(-1),
+        "by_images": lambda by_rank: [
+            len(by_rank[0][1]) / by_rank[0][1].shape[1] * one for one in big_batch(by_rank)
+        ],
+        "times_ranks": times(lambda ranks, steps: ranks * ranks),
         "not_scaled": times(lambda ranks, steps: steps),
         "not_averaged": times(lambda ranks, steps: ranks),
         "neither": times(lambda ranks, steps: ranks * steps),

@@ -19,10 +19,10 @@ READY_MADE = ("torch.distributed", "labkit.distributed.collectives")
 
 
 def tensors(rng: np.random.Generator, ranks: int, *shape: int) -> list[tuple[np.ndarray]]:
-    """For each rank its x: whole numbers of both signs, all different, whose sums are exact."""
+    """For each rank its x: quarters of both signs, all different, whose sums are exact."""
     size = int(np.prod(shape, dtype=int))
     numbers = rng.permutation(2 * ranks * size + 1)[: ranks * size] - ranks * size
-    parts = numbers.reshape(ranks, *shape).astype(np.float32)
+    parts = (numbers.reshape(ranks, *shape) / 4).astype(np.float32)
     return [(part,) for part in parts]
 
 
@@ -66,10 +66,10 @@ pass_on = rank_exercise(
     cases=ranks_cases(
         {
             "two numbers each": (2, 2),
-            "one number each": (3, 1),
+            "one number each": (3, 1, 1),
             "a prime number": (3, 7),
             "a matrix": (2, 3, 5),
-            "ragged": (4, 33),
+            "ragged": (4, 11, 3),
         },
         tensors,
     ),
@@ -82,6 +82,8 @@ pass_on = rank_exercise(
             inputs, [min(rank ^ 1, len(inputs) - 1) for rank in range(len(inputs))]
         ),
         "open_ring": lambda inputs: own(inputs)[:1] + own(inputs)[:-1],
+        "added": lambda inputs: [x + inputs[rank - 1][0] for rank, (x,) in enumerate(inputs)],
+        "two_on": lambda inputs: own(inputs)[-2:] + own(inputs)[:-2],
     },
     demand=once_around,
     forbidden=READY_MADE,
@@ -132,9 +134,9 @@ broadcast = rank_exercise(
     cases=ranks_cases(
         {
             "two numbers each": (2, 2),
-            "one number each": (3, 1),
+            "one number each": (3, 1, 1),
             "a prime number": (4, 7),
-            "alone": (1, 5),
+            "alone": (1, 5, 2),
             "a matrix": (3, 3, 5),
         },
         tensors,
@@ -173,6 +175,12 @@ WRONG_SUM = SimpleNamespace(
     without_0=lambda inputs: [without(inputs, 0)] * len(inputs),
     last_of_all=lambda inputs: of_rank(inputs, [-1] * len(inputs)),
     first_and_last=lambda inputs: [without(inputs, *range(1, len(inputs) - 1))] * len(inputs),
+    averaged=lambda inputs: [sum_of_all(inputs) / len(inputs)] * len(inputs),
+    subtracted=lambda inputs: [inputs[0][0] - without(inputs, 0)] * len(inputs),
+    largest=lambda inputs: [np.max(own(inputs), axis=0)] * len(inputs),
+    own_each_time=lambda inputs: (
+        [sum_of_all(inputs) + (len(inputs) - 1) * inputs[0][0]] * len(inputs)
+    ),
     part_sums=lambda inputs: [
         sum_of_all(inputs),
         *(sum_of_all(inputs[: rank + 1]) for rank in range(1, len(inputs))),
@@ -185,9 +193,9 @@ gather_all_reduce = rank_exercise(
     cases=ranks_cases(
         {
             "two numbers each": (2, 2),
-            "one number each": (3, 1),
+            "one number each": (3, 1, 1),
             "a prime number": (4, 7),
-            "alone": (1, 5),
+            "alone": (1, 5, 2),
             "a matrix": (3, 3, 5),
             "nothing": (2, 0),
         },

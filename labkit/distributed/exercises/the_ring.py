@@ -42,6 +42,15 @@ def ring_demand(
         share = traffic.bytes / max(ranks, 1)
         for rank, sent in enumerate(traffic.sent):
             if abs(sent - share) > 2 * (ranks - 1) * size:
+                counts = {source: 0 for source in range(ranks)}
+                for message in traffic.messages:
+                    counts[message.source] += 1
+                if len(set(counts.values())) == 1:
+                    return (
+                        f"The result is right, but the chunks are unequal: rank {rank} sent "
+                        f"{sent:,} bytes, and {share:,.0f} is the mean. Cut the numbers, not the "
+                        "rows, into chunks."
+                    )
                 return (
                     f"The result is right, but rank {rank} sent {sent:,} bytes, where its share "
                     f"is {share:,.0f}: in each step, every rank sends one chunk."
@@ -140,6 +149,21 @@ def replaced(inputs: Sequence[tuple]) -> list[np.ndarray]:
     return [own[(rank + 1) % len(inputs)][rank] for rank in range(len(inputs))]
 
 
+def backwards(inputs: Sequence[tuple]) -> list[np.ndarray]:
+    """As if chunks went to the rank before: what is added to chunk r never comes to rank r."""
+    own = chunks_of(inputs)
+    ranks = len(inputs)
+    now = [list(parts) for parts in own]
+    for step in range(1, ranks):
+        sent = [now[rank][(rank - step) % ranks] for rank in range(ranks)]
+        for rank in range(ranks):
+            chunk = (rank - step - 1) % ranks
+            arrived = sent[(rank + 1) % ranks]
+            if arrived.shape == now[rank][chunk].shape:
+                now[rank][chunk] = now[rank][chunk] + arrived
+    return [now[rank][rank] for rank in range(ranks)]
+
+
 def equal_chunks(inputs: Sequence[tuple]) -> list[np.ndarray]:
     """As if the last chunk were the longer one."""
     total = summed(inputs).ravel()
@@ -160,6 +184,8 @@ reduce_scatter = rank_exercise(
         "nothing_added": lambda inputs: [own[r] for r, own in enumerate(chunks_of(inputs))],
         "replaced": replaced,
         "equal_chunks": equal_chunks,
+        "backwards": backwards,
+        "averaged": lambda inputs: [part / len(inputs) for part in scattered(inputs)],
     },
     demand=ring_demand(
         steps=lambda ranks: ranks - 1,
@@ -221,6 +247,10 @@ all_gather = rank_exercise(
     wrong={
         "one_step": lambda inputs: with_chunks(inputs, lambda r: (r, (r - 1) % len(inputs))),
         "only_own": lambda inputs: with_chunks(inputs, lambda r: (r,)),
+        "one_step_less": lambda inputs: with_chunks(
+            inputs, lambda r: [(r - step) % len(inputs) for step in range(max(len(inputs) - 1, 1))]
+        ),
+        "one_too_early": lambda inputs: with_chunks(inputs, lambda r: ()),
         "own_first": lambda inputs: in_order(inputs, lambda r: range(r, r + len(inputs))),
         "by_arrival": lambda inputs: in_order(inputs, lambda r: range(r, r - len(inputs), -1)),
         "neighbours_everywhere": neighbours_everywhere,
@@ -268,6 +298,17 @@ def twice(inputs: Sequence[tuple]) -> list[np.ndarray]:
     return [np.concatenate(row).reshape(inputs[0][0].shape) for row in now]
 
 
+def only_its_chunk(inputs: Sequence[tuple]) -> list[np.ndarray]:
+    """As if the chunk of the sum were written into a tensor of zeros."""
+    parts = scattered(inputs)
+    return [
+        np.concatenate([part if k == rank else 0 * part for k, part in enumerate(parts)]).reshape(
+            inputs[0][0].shape
+        )
+        for rank in range(len(inputs))
+    ]
+
+
 def neighbour_only(inputs: Sequence[tuple]) -> list[np.ndarray]:
     """The sum of two ranks."""
     if len(inputs) == 1:
@@ -285,8 +326,8 @@ ring_all_reduce = rank_exercise(
             "three ranks": (3, 2, 4),
             "four ranks": (4, 5, 1, 3),
             "fewer numbers than ranks": (4, 2, 1),
-            "many numbers": (3, 41, 3),
-            "no numbers": (2, 0, 2),
+            "a few long rows": (3, 4, 41, 1),
+            "no numbers": (2, 0, 2, 5),
         },
         tensors,
     ),
@@ -297,6 +338,13 @@ ring_all_reduce = rank_exercise(
         "half": half,
         "twice": twice,
         "neighbour_only": neighbour_only,
+        "only_its_chunk": only_its_chunk,
+        "gathers_x": lambda inputs: everywhere(
+            np.concatenate([own[rank] for rank, own in enumerate(chunks_of(inputs))]).reshape(
+                inputs[0][0].shape
+            ),
+            inputs,
+        ),
         "the_tutorials": lambda inputs: [x * (1 + (len(inputs) - 1) // 2) for (x,) in inputs],
     },
     demand=ring_demand(

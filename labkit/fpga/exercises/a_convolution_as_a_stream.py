@@ -138,6 +138,7 @@ window_control = rtl_exercise(
         "one_step_early": wrong_windows.one_step_early,
     },
     cycles=lambda x: formulas.window_cycles(*x.shape[1:], images=len(x)),
+    keeps=1,
     outputs=("window",),
 )
 

@@ -70,6 +70,18 @@ def in_16_bits(x: np.ndarray, w: np.ndarray, last: np.ndarray) -> np.ndarray:
     return mac_oracle(x, w, last).astype(np.int16)
 
 
+def in_8_bits(x: np.ndarray, w: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """Each product wraps round in 8 bits."""
+    return sums(products(x, w).astype(np.int8), last)
+
+
+def in_twos(x: np.ndarray, w: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """A sum begins anew with every second term, wherever its packet ends."""
+    all_products = products(x, w)
+    before = np.append(0, all_products[:-1]) * (np.arange(len(x)) % 2)
+    return (all_products + before)[last == 1]
+
+
 def added(x: np.ndarray, w: np.ndarray, last: np.ndarray) -> np.ndarray:
     """x + w instead of x * w."""
     return sums(x.astype(np.int64) + w, last)
@@ -116,9 +128,12 @@ mac = rtl_exercise(
         "last_alone": last_alone,
         "no_signs": no_signs,
         "in_16_bits": in_16_bits,
+        "in_8_bits": in_8_bits,
+        "in_twos": in_twos,
         "added": added,
     },
     cycles=lambda x, w, last: len(x) + A_PIPELINE,
+    keeps=1,
     gates={"dsp": 1, "lut": 100, "ff": 100},
 )
 
@@ -132,13 +147,13 @@ def array_oracle(x, w):
 
 
 def array_cases(rng: np.random.Generator) -> Iterable[Case]:
-    """A packet of D words for each image, for 4 lanes and for another number of them."""
+    """A packet of D words for each image, for 4 lanes and for fewer and more of them."""
     sizes = {
         "one word": (1, 1, 4),
         "two words": (1, 2, 4),
         "packets of one word": (13, 1, 4),
         "three lanes": (2, 5, 3),
-        "many words": (4, 16, 4),
+        "many words, five lanes": (4, 16, 5),
         "one word again": (1, 1, 4),
     }
     for name, (images, D, lanes) in sizes.items():
@@ -182,6 +197,10 @@ mac_array = rtl_exercise(
     wrong={
         "same_weights": with_weights(lambda w: np.repeat(w[:1], len(w), axis=0)),
         "one_byte_low": one_byte_low,
+        "four_weights": with_weights(lambda w: w[np.arange(len(w)) % 4]),
+        "x_from_the_top": lambda x, w: np.tile(
+            (w.astype(np.int64) * w[-1]).sum(axis=1), (len(x), 1)
+        ),
         "lanes_reversed": with_weights(lambda w: w[::-1]),
         "x_of_each_lane": lambda x, w: (0 * x[:, :1]) + (w.astype(np.int64) ** 2).sum(axis=1),
         "x_alone": lambda x, w: np.repeat(
@@ -190,6 +209,7 @@ mac_array = rtl_exercise(
         "one_lane": lambda x, w: np.where(np.arange(len(w)) == 0, array_oracle(x, w), 0),
     },
     cycles=lambda x, w: x.size + A_PIPELINE,
+    keeps=1,
     gates={"dsp": 4, "lut": 400, "ff": 400},
     gate_parameters={"LANES": 4},
 )
@@ -233,13 +253,13 @@ def requantize_cases(rng: np.random.Generator) -> Iterable[Case]:
     sizes = {
         "one sum": (1, 16),
         "two sums": (2, 16),
-        "a prime number": (11, 16),
-        "the shift of fc1": (9, 25),
+        "the smallest shift": (11, 1),
+        "the largest shift": (9, 31),
         "many sums": (200, 16),
         "one sum again": (1, 16),
     }
     for name, (n, shift) in sizes.items():
-        m = rng.integers(1 if shift == 16 else 2**12, 2**16, n)
+        m = rng.integers(*{1: (1, 3), 16: (1, 2**16), 31: (2**12, 2**16)}[shift], n)
         wanted = rng.uniform(-100, 200, n)
         if n == 1:
             wanted = rng.uniform(20, 100, n)
@@ -248,6 +268,7 @@ def requantize_cases(rng: np.random.Generator) -> Iterable[Case]:
         sums = (wanted * 2**shift / m).astype(np.int32)
         if n > 100:
             sums[:4], m[:4] = [2**31 - 1, -(2**31), 2**31 - 1, -(2**31)], [65535, 65535, 1, 1]
+            sums[4:11], m[4:11] = [-1, 1, 3, 5, 251, 253, 255], 2**15  # halves, up to 127.5
         yield Case(name, (sums, m, shift))
 
 
@@ -273,10 +294,13 @@ requantize_rtl = rtl_exercise(
         "no_upper_end": lambda *args: np.maximum(scaled(*args), 0).astype(np.int8),
         "ends_at_255": lambda *args: np.clip(scaled(*args), 0, 255).astype(np.int8),
         "not_relu": lambda *args: np.clip(scaled(*args), -128, 127),
+        "half_of_16": lambda sums, m, shift: clamped((sums.astype(np.int64) * m + 2**15) >> shift),
+        "halves_down": lambda sums, m, shift: clamped((plus_half(sums, m, shift) - 1) >> shift),
         "whole_one": lambda *args: clamped(scaled(*args, half=1)),
         "always_16": lambda sums, m, shift: requantize_oracle(sums, m, 16),
     },
     cycles=lambda sums, m, shift: len(sums) + A_PIPELINE,
+    keeps=1,
     gates={"dsp": 2, "lut": 200, "ff": 200},
     gate_parameters={"SHIFT": 16},
 )

@@ -63,6 +63,19 @@ def last_lost(x: np.ndarray, w: np.ndarray) -> np.ndarray:
     return sums(x[:, :-1], w[:, :-1])
 
 
+def sum_before(x: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """What the memory held: without the last product; of one value, the sum of the image before."""
+    if x.shape[1] > 1:
+        return last_lost(x, w)
+    return np.append(np.zeros(len(w), np.int64), sums(x[:-1], w))
+
+
+def in_8_bits(x: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """Each product wraps round in 8 bits."""
+    terms = (x.astype(np.int64)[:, None] * w.astype(np.int64)).astype(np.int8)
+    return terms.sum(axis=2, dtype=np.int64).ravel()
+
+
 def one_sum(x: np.ndarray, w: np.ndarray) -> np.ndarray:
     """One register for the sums of all outputs: each goes on from its neighbour's."""
     terms = x.astype(np.int64)[:, :, None] * w.T.astype(np.int64)
@@ -89,6 +102,8 @@ columns = rtl_exercise(
         "always_cleared": always_cleared,
         "first_lost": first_lost,
         "last_lost": last_lost,
+        "sum_before": sum_before,
+        "in_8_bits": in_8_bits,
         "one_sum": one_sum,
         "no_signs": no_signs,
     },

@@ -114,6 +114,7 @@ WRONG = SimpleNamespace(
     always=with_last(lambda n, length: np.ones(n, int)),
     one_early=lambda x, length: packets(x, length, -1),
     one_late=lambda x, length: packets(x, length, 1),
+    always_8=lambda x, length: packets(x, 8),
     longer=lambda x, length: packets(x, length + 1),
     first_of_packet=with_last(lambda n, length: (np.arange(n) % length == 0).astype(int)),
     only_once=with_last(lambda n, length: (np.arange(n) == length - 1).astype(int)),
@@ -136,6 +137,7 @@ add_tlast = rtl_exercise(
     wrong=vars(WRONG),
     outputs=("out_data", "out_last"),
     cycles=lambda x, length: len(x) + 2,
+    keeps=1,
     gates={"ff": 48, "lut": 80, "dsp": 0},
     gate_parameters={"LENGTH": 2999},
 )

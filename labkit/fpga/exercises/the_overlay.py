@@ -242,6 +242,7 @@ brighten = rtl_exercise(
     wrong=vars(WRONG),
     outputs=("out_data", "out_last"),
     cycles=lambda x, amount, packet: len(x) + 2,
+    keeps=1,
     gates={"ff": 24, "lut": 60, "dsp": 0},
 )
 

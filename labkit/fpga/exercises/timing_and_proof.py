@@ -52,8 +52,10 @@ if ($past(in_valid && in_ready && !rst)) assert (out_valid && out_data == $past(
 if (out_valid && !out_ready) assert (!in_ready);
 if (!$past(in_valid && in_ready)) assert (!out_valid || $past(out_valid && !out_ready));
 """
+# An empty stage is ready, whatever its neighbours do.
+READY = "if (!rst && !out_valid) assert (in_ready);"
 # A queue that has taken a word offers something.
-KEPT = "if ($past(in_valid && in_ready && !rst)) assert (out_valid);"
+KEPT = "if ($past(in_valid && in_ready && !rst)) assert (out_valid);\n"
 
 stage = rtl_exercise(
     "fpga.register_stage",
@@ -69,7 +71,7 @@ stage = rtl_exercise(
         "unsigned": lambda x: np.abs(x.astype(int)),
     },
     outputs=("out",),
-    proves=STAGE,
+    proves=STAGE + READY,
     cycles=lambda x: len(x) + 1,
     gates={"ff": 12},
 )
@@ -93,10 +95,14 @@ tree = rtl_exercise(
         "half": lambda x: first_sums(x, 4),
         "pair": lambda x: first_sums(x, 2),
         "same_pair": lambda x: 4 * first_sums(x, 2),
+        "first_half_twice": lambda x: 2 * first_sums(x, 4),
+        "pairs_overlap": lambda x: x[:, :5].astype(int) @ [1, 2, 2, 2, 1],
+        "fours_overlap": lambda x: x[:, :6].astype(int) @ [1, 1, 2, 2, 1, 1],
     },
     outputs=("out",),
     proves="",
     cycles=lambda x: len(x) + 3,
+    keeps=1,
     clock=0.8,
 )
 
@@ -115,7 +121,7 @@ queue = rtl_exercise(
         "two_late": lambda x: moved_on(x.astype(int), 2),
     },
     outputs=("out",),
-    proves=KEPT,
+    proves=KEPT + READY,
     cycles=lambda x: len(x) + 1,
     given=QUEUE,
     keeps=2,  # several, as the lesson says; ours keeps three, and four are as right

@@ -53,6 +53,17 @@ takes_zeros = edit(CONTROL, "takes_zeros", "x_ready = room && !border", "x_ready
 
 unreset = edit(CONTROL, "unreset", "if (rst) window_valid <= 0;\n    else if", "if")
 
+needs_its_receiver = edit(
+    CONTROL, "needs_its_receiver", "!window_valid || window_ready", "window_ready"
+)
+apart = edit(  # the memory in a process of its own
+    LINE,
+    "apart",
+    "      words[now] <= d;\n      q <= words[next];\n    end",
+    "    end\n  always_ff @(posedge clk) if (step) begin words[now] <= d; q <= words[next]; end",
+)
+
+
 PLANTED = {
     LINE: [
         (read_now, "Each word comes out one step late"),
@@ -63,6 +74,7 @@ PLANTED = {
         (two_drivers, "now is driven in several places"),
     ],
     CONTROL: [
+        (needs_its_receiver, "only 0 words found room"),
         (everywhere, "Every step hands over a window"),
         (rows_only, "Steps in column 0 hand over a window too"),
         (columns_only, "Steps in row 0 hand over a window too"),
@@ -93,4 +105,4 @@ one_process = edit(
     "  always_comb begin\n    x_ready = room && !border;\n    step = room && border;\n"
     "    if (x_valid && x_ready) step = 1;\n  end\n",
 )
-ALSO_RIGHT = {LINE: [counters], CONTROL: [one_process]}
+ALSO_RIGHT = {LINE: [counters, apart], CONTROL: [one_process]}

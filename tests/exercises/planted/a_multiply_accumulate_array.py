@@ -111,8 +111,44 @@ without_reset = requantize("without_reset", "if (rst) y_valid <= 0;\n    else if
 with_its_mac = Module(solution("fpga.mac") + solution("fpga.mac_array"), "with_its_mac")
 RESET = "not after a second one in the middle of a run"
 
+# Slips of the eight classes.
+WAITS_FOR_Y = ("!y_valid || y_ready;", "y_ready;")
+needs_its_receiver = mac("needs_its_receiver", *WAITS_FOR_Y)
+eight_bits = mac("eight_bits", "y_data) + x * w", "y_data) + $signed(8'(x * w))")
+two_terms = mac("two_terms", "first <= terms_last", "first <= !first")
+chosen_product = mac("chosen_product", TERM, "first ? w * x : w * x + y_data")
+four_weights = array("four_weights", "8*(k+1) +: 8", "8*(k % 4 + 1) +: 8")
+x_of_the_top = array("x_of_the_top", "terms_data[7:0]", "terms_data[8*LANES +: 8]")
+lanes_need_their_receiver = array(
+    "lanes_need_their_receiver",
+    "{ready[0], valid[0]}",
+    "{ready[0] && y_ready, valid[0]}",
+    (".terms_valid, .terms_last,", ".terms_valid(terms_valid && y_ready), .terms_last,"),
+)
+by_shift = array("by_shift", "terms_data[8*(k+1) +: 8]", "8'(terms_data >> 8*k + 8)")
+factors_exchanged = array(
+    "factors_exchanged",
+    "= terms_data[7:0]",
+    "= terms_data[8*(k+1) +: 8]",
+    ("w = terms_data[8*(k+1) +: 8]", "w = terms_data[7:0]"),
+)
+half_of_16 = requantize("half_of_16", "2 ** (SHIFT - 1)", "2 ** 15")
+always_16 = requantize("always_16", SCALED, "(sum * m + 2 ** 15) >>> 16")
+one_less_than_half = requantize("one_less_than_half", "2 ** (SHIFT - 1)", "2 ** (SHIFT - 1) - 1")
+sum_needs_its_receiver = requantize("sum_needs_its_receiver", *WAITS_FOR_Y)
+in_two_shifts = requantize("in_two_shifts", SCALED, "((sum * m >>> (SHIFT - 1)) + 1) >>> 1")
+by_its_bits = requantize(
+    "by_its_bits",
+    "shifted < 0 ? 0 : shifted > 127 ? 127 : 8'(shifted)",
+    "shifted[47] ? 8'd0 : |shifted[46:7] ? 8'd127 : {1'b0, shifted[6:0]}",
+)
+
+
 PLANTED = {
     "fpga.mac": [
+        (needs_its_receiver, "only 0 words found room"),
+        (eight_bits, "Each product is cut to 8 bits"),
+        (two_terms, "begins anew with every second term"),
         (goes_on, "Each sum goes on from the one before"),
         (no_parentheses, "The first product of each packet is missing"),
         (product_alone, "Only the last product of each packet is there"),
@@ -124,6 +160,9 @@ PLANTED = {
         (two_multipliers, "DSPs, and 1 are enough"),
     ],
     "fpga.mac_array": [
+        (four_weights, "Lane 4 gets the weight of lane 0"),
+        (x_of_the_top, "The highest byte is taken for x"),
+        (lanes_need_their_receiver, "only 0 words found room"),
         (same_weight, "All lanes get the weight of lane 0"),
         (weights_from_0, "lane 0 gets x. Byte 0 is x"),
         (from_the_top, "The lanes are in the opposite order"),
@@ -132,6 +171,10 @@ PLANTED = {
         (everything_twice, "LUTs, and 400 are enough"),
     ],
     "fpga.requantize_rtl": [
+        (half_of_16, "2^15 is always added"),
+        (always_16, "The shift is always 16"),
+        (one_less_than_half, "exactly one half are rounded down"),
+        (sum_needs_its_receiver, "only 0 words found room"),
         (down, "The results are rounded down"),
         (zeros_from_the_left, "Negative sums become large"),
         (low_byte, "The low 8 bits are taken as they are"),
@@ -142,7 +185,11 @@ PLANTED = {
         (too_wide, "line 16: 48 bits go into 8"),
     ],
 }
-ALSO_RIGHT = {"fpga.mac": [another_style], "fpga.mac_array": [with_its_mac]}
+ALSO_RIGHT = {
+    "fpga.requantize_rtl": [in_two_shifts, by_its_bits],
+    "fpga.mac": [chosen_product, another_style],
+    "fpga.mac_array": [by_shift, factors_exchanged, with_its_mac],
+}
 
 ONE = np.array([[5]], np.int8)
 RIGHT_ON = {

@@ -203,6 +203,30 @@ def in_one_message(rank, ranks, gradient, count):
     return both[:-1] / both[-1]
 
 
+def place_by_place(rank, ranks, photographs, epoch, seed):
+    generator = torch.Generator().manual_seed(seed + epoch)
+    order = torch.from_numpy(photographs)[torch.randperm(len(photographs), generator=generator)]
+    each = -(-len(order) // ranks)
+    return order.repeat(ranks)[: each * ranks][rank::ranks].numpy()
+
+
+def as_a_tuple(rank, ranks, gradients):
+    flat = torch.nn.utils.parameters_to_vector(gradients) / ranks
+    total = ring_all_reduce(flat).numpy()
+    ends = np.cumsum([gradient.numel() for gradient in gradients])[:-1]
+    parts = zip(np.split(total, ends), gradients, strict=True)
+    return tuple(part.reshape(gradient.shape) for part, gradient in parts)
+
+
+def shares_first(rank, ranks, gradient, count):
+    total = torch.zeros(1)
+    total += count
+    dist.all_reduce(total)
+    share = torch.where(torch.isnan(gradient), torch.zeros(()), gradient) * (count / total)
+    dist.all_reduce(share)
+    return share.numpy()
+
+
 PLANTED = {
     SHARD: [
         (no_epoch, "Each epoch has the same order"),
@@ -249,9 +273,9 @@ PLANTED = {
     ],
 }
 ALSO_RIGHT = {
-    SHARD: [in_a_loop],
-    MEAN: [one_all_reduce],
-    WEIGHTED: [in_one_message],
+    SHARD: [place_by_place, in_a_loop],
+    MEAN: [as_a_tuple, one_all_reduce],
+    WEIGHTED: [shares_first, in_one_message],
 }
 ONE_OF_EACH = (((np.float32([3, -1]), 1), (np.float32([5, 2]), 1)),)
 ONE_ALONE = (((np.float32([3, -1]), 1),),)

@@ -116,8 +116,44 @@ def by_torch(rank, ranks, w, x, y, rate, every):
     return w
 
 
+places_in_8_bytes = edit(FIRST, "places_in_8_bytes", "indices.int()", "indices")
+one_too_many = edit(FIRST, "one_too_many", "topk(k)", "topk(min(k + 1, len(wanted)))")
+without_signs = edit(
+    FIRST, "without_signs", "all_gather(wanted[places])", "all_gather(wanted[places].abs())"
+)
+by_two = edit(FIRST, "by_two", "values / ranks", "values / 2")
+
+
+def in_numpy(rank, ranks, gradient, error, k):
+    wanted = (gradient + error).numpy()
+    places = np.argsort(-np.abs(wanted))[:k].astype(np.int32)
+    mean = np.zeros_like(wanted)
+    lists = all_gather(torch.from_numpy(wanted[places])), all_gather(torch.from_numpy(places))
+    for values, where in zip(*lists, strict=True):
+        mean[where.numpy()] += values.numpy() / ranks
+    wanted[places] = 0
+    return mean, wanted
+
+
+every_second_step = edit(SECOND, "every_second_step", "% every == 0", "% 2 == 0")
+a_step_less = edit(SECOND, "a_step_less", "range(len(y))", "range(len(y) - 1)")
+
+
+def back_to_torch(rank, ranks, w, x, y, rate, every):
+    w = w.numpy().copy()
+    for step, (row, target) in enumerate(zip(x.numpy(), y.numpy(), strict=True)):
+        w = w - np.float32(rate) * (row @ w - target) * row
+        if step % every == every - 1:
+            w = (ring_all_reduce(torch.from_numpy(w)) / ranks).numpy()
+    return w
+
+
 PLANTED = {
     FIRST: [
+        (places_in_8_bytes, "the places travel in 8 bytes"),
+        (one_too_many, "One number too many is sent"),
+        (without_signs, "sent without their signs"),
+        (by_two, "The sum is always divided by 2"),
         (forgetful, "The error of earlier steps is not added"),
         (largest_of_all, "-7 is larger than 3"),
         (not_a_mean, "the division by the number of ranks is missing"),
@@ -132,6 +168,8 @@ PLANTED = {
         (by_the_course, "labkit.distributed.compression"),
     ],
     SECOND: [
+        (every_second_step, "average after every second step"),
+        (a_step_less, "The last step is missing"),
         (never_meets, "The ranks never meet"),
         (always_meets, "The ranks average after each step"),
         (meets_one_step_early, "count how many steps have been made"),
@@ -145,8 +183,8 @@ PLANTED = {
     ],
 }
 ALSO_RIGHT = {
-    FIRST: [in_one_message_by_torch],
-    SECOND: [by_torch],
+    FIRST: [in_numpy, in_one_message_by_torch],
+    SECOND: [back_to_torch, by_torch],
 }
 # One rank whose gradients are 0: wherever it goes, it stays.
 STANDING = (((np.ones(2, "f4"), np.zeros((3, 2), "f4"), np.zeros(3, "f4"), 0.1, 2),),)

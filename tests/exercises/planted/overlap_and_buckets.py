@@ -211,8 +211,65 @@ def by_autograd(rank, ranks, w, x, y):
     return total / ranks
 
 
+two_in_each = edit(BUCKETS, "two_in_each", LIMIT, "len(result[-1]) >= 2")
+
+
+def first_that_fits(sizes, most):
+    result = []
+    for place in reversed(range(len(sizes))):
+        for bucket in result:
+            if sum(sizes[one] for one in bucket) + sizes[place] <= most:
+                bucket.append(place)
+                break
+        else:
+            result.append([place])
+    return result
+
+
+def large_ones_join(sizes, most):
+    result, filled = [[]], 0
+    for place in reversed(range(len(sizes))):
+        if sizes[place] <= most:
+            if result[-1] and filled + sizes[place] > most:
+                result.append([])
+                filled = 0
+            filled += sizes[place]
+        result[-1].append(place)
+    return result
+
+
+def in_tuples(sizes, most):
+    result = []
+    left = -1
+    for place in np.arange(len(sizes))[::-1]:
+        if sizes[place] > left:
+            result.append(())
+            left = most
+        result[-1] += (place,)
+        left -= sizes[place]
+    return tuple(result)
+
+
+takes_from_buckets = edit(OVERLAPPED, "takes_from_buckets", "list(buckets)", "buckets")
+first_forgotten = edit(ACCUMULATE, "first_forgotten", "range(len(x))", "range(1, len(x))")
+last_forgotten = edit(ACCUMULATE, "last_forgotten", "range(len(x))", "range(len(x) - 1)")
+over_the_images = edit(ACCUMULATE, "over_the_images", "slope / len(x)", "slope / x.shape[1]")
+
+
+def as_one_batch(rank, ranks, w, x, y):
+    import torch.distributed as dist
+
+    rows = x.reshape(-1, len(w))
+    total = rows.T @ (rows @ w - y.flatten()) / (len(rows) * ranks)
+    dist.all_reduce(total)
+    return total.numpy()
+
+
 PLANTED = {
     BUCKETS: [
+        (two_in_each, "Each bucket has two parameters"),
+        (first_that_fits, "back into an earlier bucket"),
+        (large_ones_join, "joins a bucket of others"),
         (from_the_first, "filled from the first parameter on"),
         (one_more, "closed only when it has reached the limit"),
         (one_less, "A bucket may have exactly most bytes"),
@@ -239,6 +296,9 @@ PLANTED = {
         (by_torch, "torch"),
     ],
     ACCUMULATE: [
+        (first_forgotten, "The first micro-batch is left out"),
+        (last_forgotten, "The last micro-batch is left out"),
+        (over_the_images, "divided by the images"),
         (not_divided_by_k, "k times too large: it is the sum over the micro"),
         (not_divided_by_ranks, "ranks times too large: it is the sum over the ranks"),
         (only_sums, "k x ranks times too large"),
@@ -251,9 +311,9 @@ PLANTED = {
     ],
 }
 ALSO_RIGHT = {
-    BUCKETS: [by_remainder],
-    OVERLAPPED: [by_counting],
-    ACCUMULATE: [by_autograd],
+    BUCKETS: [in_tuples, by_remainder],
+    OVERLAPPED: [takes_from_buckets, by_counting],
+    ACCUMULATE: [as_one_batch, by_autograd],
 }
 ONES = np.ones((1, 2))
 RIGHT_ON = {

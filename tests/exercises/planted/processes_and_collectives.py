@@ -236,8 +236,68 @@ def backwards(rank, ranks, x):
     return total if ranks > 1 else x.clone()
 
 
+def two_on(rank, ranks, x):
+    arrived = torch.empty_like(x)
+    if ranks == 2:
+        return x.clone()
+    exchange(x, (rank + 2) % ranks, arrived, (rank - 2) % ranks)
+    return arrived
+
+
+def cut_off(rank, ranks, x):
+    arrived = torch.empty_like(x)
+    exchange(x, (rank + 1) % ranks, arrived, (rank - 1) % ranks)
+    return arrived.int()
+
+
+def added(rank, ranks, x):
+    arrived = torch.empty_like(x)
+    exchange(x, (rank + 1) % ranks, arrived, (rank - 1) % ranks)
+    return arrived + x
+
+
+def for_numpy(rank, ranks, x):
+    arrived = torch.empty_like(x)
+    exchange(x, (rank + 1) % ranks, arrived, (rank - 1) % ranks)
+    return arrived.numpy()
+
+
+def in_halves(rank, ranks, x):
+    result = x.clone()
+    low, high = 0, ranks
+    while high - low > 1:
+        middle = (low + high + 1) // 2
+        if rank == low:
+            send(result, middle)
+        elif rank == middle:
+            receive(result, low)
+        low, high = (low, middle) if rank < middle else (middle, high)
+    return result
+
+
+taken_away = edit(SUM, "taken_away", "total += other", "total -= other")
+
+
+def stacked(rank, ranks, x):
+    if rank:
+        total = x.clone()
+        send(x, 0)
+        receive(total, 0)
+        return total
+    parts = [x] + [torch.empty_like(x) for _ in range(1, ranks)]
+    for source in range(1, ranks):
+        receive(parts[source], source)
+    total = torch.stack(parts).sum(0)
+    for target in range(1, ranks):
+        send(total, target)
+    return total
+
+
 PLANTED = {
     RING: [
+        (two_on, "Each tensor goes two ranks on"),
+        (cut_off, "holds integers"),
+        (added, "What arrives is added"),
         (all_send, "Let one rank receive first"),
         (all_receive, "Everyone waits for a message"),
         (other_way, "The tensors go the wrong way"),
@@ -260,6 +320,7 @@ PLANTED = {
         (ready_made, "torch.distributed"),
     ],
     SUM: [
+        (taken_away, "What arrives is subtracted"),
         (overwrites, "The sum is the last rank's tensor"),
         (adds_once, "only rank 0's tensor and the last one's"),
         (hands_out_early, "to which later ranks are not yet added"),
@@ -273,9 +334,9 @@ PLANTED = {
     ],
 }
 ALSO_RIGHT = {
-    RING: [even_ones_first, last_one_receives_first, at_the_same_time],
-    TREE: [far_ones_first],
-    SUM: [backwards],
+    RING: [for_numpy, even_ones_first, last_one_receives_first, at_the_same_time],
+    TREE: [in_halves, far_ones_first],
+    SUM: [stacked, backwards],
 }
 SAME = (((np.ones(3, np.float32),), (np.ones(3, np.float32),)),)
 ZEROS = (((np.zeros(3, np.float32),), (np.zeros(3, np.float32),)),)

@@ -36,6 +36,9 @@ swept = edited(
     "    if (rst) for (int i = 0; i < 256; i++) sums[i] <= 0;\n    else if (step) begin sums[k]",
 )
 
+held_sum_out = edited("held_sum_out", "y_data <= total;", "y_data <= sums[k];")
+eight_bits = edited("eight_bits", "x_data * w_data", "$signed(8'(x_data * w_data))")
+
 # --- fpga.stream_order
 
 edited = partial(edit, ORDER)
@@ -152,6 +155,8 @@ def depth_by_cycles(arrivals, work):
 
 PLANTED = {
     COLUMNS: [
+        (held_sum_out, "held before this clock edge"),
+        (eight_bits, "Each product is cut to 8 bits"),
         (on_and_on, "go on from those of the image before"),
         (no_old_sum, "Only the last product is there"),
         (old_sum_out, "The product of the last value is not added"),

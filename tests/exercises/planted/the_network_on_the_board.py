@@ -195,6 +195,10 @@ def byte_by_byte(sent, room, length, holds):
     return np.array(send), np.array(receive)
 
 
+needs_its_receiver = edit(LAST, "needs_its_receiver", "!out_valid || out_ready", "out_ready")
+always_eight = edit(LAST, "always_eight", RULE, "out_last <= count == 7;", ("LENGTH - 1 ?", "7 ?"))
+
+
 PLANTED = {
     JOB: [
         (forgets_images, "Only the first image has results"),
@@ -212,6 +216,8 @@ PLANTED = {
         (by_torch, "torch"),
     ],
     LAST: [
+        (always_eight, "Each packet has 8 bytes"),
+        (needs_its_receiver, "only 0 words found room"),
         (without_last, "out_last is always 0"),
         (every_last, "out_last is always 1"),
         (unregistered, "out_last comes one byte too early"),

@@ -210,6 +210,12 @@ endmodule
     "nine_bits",
 )
 
+needs_its_receiver = edit(UNIT, "needs_its_receiver", "!out_valid || out_ready", "out_ready")
+wrapped_back = edit(
+    UNIT, "wrapped_back", SUM, "8'(in_data + amount) < in_data ? 8'd255 : in_data + amount"
+)
+
+
 PLANTED = {
     ROWS: [
         (in_elements, "The numbers count elements"),
@@ -242,6 +248,7 @@ PLANTED = {
         (polls, "while not dma.recvchannel.idle"),
     ],
     UNIT: [
+        (needs_its_receiver, "only 0 words found room"),
         (overflows, "begins again at 0"),
         (copies, "come out as they went in"),
         (one_short, "The brightest pixel is 254"),
@@ -255,7 +262,11 @@ PLANTED = {
         (blocking, "line 12: Blocking assignment"),
     ],
 }
-ALSO_RIGHT = {ROWS: [in_a_loop, in_32_bits], DMA: [from_one_buffer], UNIT: [nine_bits]}
+ALSO_RIGHT = {
+    ROWS: [in_a_loop, in_32_bits],
+    DMA: [from_one_buffer],
+    UNIT: [wrapped_back, nine_bits],
+}
 ONE = (0x4040_0000, 0x1800_0000, np.zeros((1, 1), np.uint8), 0, 1)
 DARK = (np.zeros(2, np.uint8), 0, 1)
 RIGHT_ON = {

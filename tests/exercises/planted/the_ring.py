@@ -381,8 +381,58 @@ def in_one_loop(rank, ranks, x):
     return flat.reshape(x.shape)
 
 
+other_way_round = edit(
+    FIRST,
+    "other_way_round",
+    "(rank + 1) % ranks, arriving, (rank - 1) % ranks",
+    "(rank - 1) % ranks, arriving, (rank + 1) % ranks",
+)
+a_step_short = edit(
+    SECOND, "a_step_short", "range(1, ranks)", "range(1, max(ranks - 1, 1 + (ranks == 2)))"
+)
+
+
+def in_pieces(rank, ranks, chunk, length):
+    import torch
+
+    from labkit.distributed import exchange
+
+    sizes = [length // ranks + (k < length % ranks) for k in range(ranks)]
+    pieces = {rank: chunk}
+    for step in range(1, ranks):
+        k = (rank - step) % ranks
+        pieces[k] = torch.empty(sizes[k])
+        leaving = pieces[(k + 1) % ranks]
+        exchange(leaving, (rank + 1) % ranks, pieces[k], (rank - 1) % ranks)
+    return torch.cat([pieces[k] for k in range(ranks)])
+
+
+def rows_cut(rank, ranks, x):
+    import torch
+
+    from labkit.distributed import exchange
+
+    total = x.clone()
+    rows = total.tensor_split(ranks)
+    for step in range(2 * ranks - 2):
+        mine = rows[(rank - step - 1) % ranks]
+        arriving = torch.empty_like(mine)
+        exchange(rows[(rank - step) % ranks], (rank + 1) % ranks, arriving, (rank - 1) % ranks)
+        mine.copy_(arriving + mine if step < ranks - 1 else arriving)
+    return total
+
+
+def own_chunk_alone(rank, ranks, x):
+    import torch
+
+    total = torch.zeros(x.numel())
+    total.tensor_split(ranks)[rank].copy_(with_one_sum(rank, ranks, x.flatten()))
+    return total.view(x.shape)
+
+
 PLANTED = {
     FIRST: [
+        (other_way_round, "The chunks go to the rank before"),
         (forwards_its_own, "Only the neighbour's numbers were added"),
         (one_place_late, "chunk r leaves rank r first, in step 1"),
         (as_in_textbooks, "Rank r ends with the sum of chunk r + 1"),
@@ -396,6 +446,7 @@ PLANTED = {
         (by_torch, "torch.distributed"),
     ],
     SECOND: [
+        (a_step_short, "The chunk of the last step is missing"),
         (stops_early, "Only the neighbour's chunk has arrived"),
         (always_its_own, "always sends its own chunk"),
         (kept_nowhere, "Only the rank's own chunk is there"),
@@ -407,6 +458,8 @@ PLANTED = {
         (gathered_by_torch, "torch.distributed"),
     ],
     RING: [
+        (rows_cut, "the chunks are unequal"),
+        (own_chunk_alone, "and 0 elsewhere"),
         (whole_tensors, "A ring of whole tensors sends n (n - 1) S"),
         (chain, "where its share is"),
         (through_rank_0, "in this ring it sends to rank"),
@@ -421,6 +474,6 @@ PLANTED = {
         (summed_by_torch, "torch.distributed"),
     ],
 }
-ALSO_RIGHT = {FIRST: [with_one_sum], RING: [in_one_loop]}
+ALSO_RIGHT = {SECOND: [in_pieces], FIRST: [with_one_sum], RING: [in_one_loop]}
 # What is forbidden is refused before anybody looks at the result.
 HANGING = [by_torch, gathered_by_torch, summed_by_torch]

@@ -162,8 +162,35 @@ also_when_it_leaves = edit(
 
 RESET = "not after a second one in the middle of a run"
 WAITS = "not when a neighbour waits"
+needs_its_receiver = edit(STAGE, "needs_its_receiver", READY, "out_ready")
+tree_needs_its_receiver = edit(TREE, "tree_needs_its_receiver", READY, "out_ready")
+first_four_twice = edit(TREE, "first_four_twice", "fours[0] + fours[1]", "fours[0] + fours[0]")
+shared_numbers = edit(
+    TREE, "shared_numbers", "in_data[2*i] + in_data[2*i+1]", "in_data[i] + in_data[i+1]"
+)
+far_pairs = edit(TREE, "far_pairs", "in_data[2*i] + in_data[2*i+1]", "in_data[i] + in_data[i+4]")
+word_apart = edit(
+    STAGE,
+    "word_apart",
+    "    else if (in_ready) begin\n      out_valid <= in_valid;\n"
+    "      out_data  <= in_data;\n    end",
+    "    else if (in_ready) out_valid <= in_valid;\n"
+    "  always_ff @(posedge clk) if (in_valid && in_ready) out_data <= in_data;",
+)
+word_reset = edit(
+    STAGE,
+    "word_reset",
+    "if (rst) out_valid <= 0;",
+    "if (rst) begin out_valid <= 0; out_data <= 0; end",
+)
+queue_needs_its_sender = edit(
+    QUEUE, "queue_needs_its_sender", "waiting != 3", "in_valid && waiting != 3"
+)
+
+
 PLANTED = {
     STAGE: [
+        (needs_its_receiver, "if (!rst && !out_valid) assert (in_ready);"),
         (never_empty, "The first word stays for ever"),
         (always_ready, WAITS),
         (half_speed, "clock cycles, and"),
@@ -173,6 +200,9 @@ PLANTED = {
         (blocking, "line 12: Blocking assignment"),
     ],
     TREE: [
+        (tree_needs_its_receiver, "only 0 words found room"),
+        (first_four_twice, "The first four numbers are added twice"),
+        (shared_numbers, "Neighbouring pairs share a number"),
         (one_early, "out_valid comes one cycle before its sum"),
         (two_early, "out_valid comes two cycles before its sum"),
         (half_a_sum, "Only the first four"),
@@ -184,6 +214,7 @@ PLANTED = {
         (unequal, "line 15: 16 bits go into 12"),
     ],
     QUEUE: [
+        (queue_needs_its_sender, "if (!rst && !out_valid) assert (in_ready);"),
         (always_room, WAITS),
         (one_place, "clock cycles, and"),
         (head_stays, "The first word stays for ever"),
@@ -193,7 +224,11 @@ PLANTED = {
         (unreset, RESET),
     ],
 }
-ALSO_RIGHT = {TREE: [each_when_free], QUEUE: [three_bits, also_when_it_leaves, two_places]}
+ALSO_RIGHT = {
+    STAGE: [word_apart, word_reset],
+    TREE: [far_pairs, each_when_free],
+    QUEUE: [three_bits, also_when_it_leaves, two_places],
+}
 NOTHING = {
     STAGE: np.zeros(2, np.int8),
     TREE: np.zeros((2, 8), np.int16),
