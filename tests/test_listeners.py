@@ -52,6 +52,7 @@ LISTENERS = {
     "labkit/distributed/monitoring.py subprocess.Popen": SOCKETS + "test_tensorboard",
     "labkit/distributed/parameter_server/role_process.py context.Process": SOCKETS
     + "test_parameter_servers",
+    "labkit/distributed/parameter_server/held_port.py holder.bind": "it does not listen",
     "labkit/distributed/parameter_server/roles.py Server": SOCKETS + "test_parameter_servers",
     "labkit/distributed/parameter_server/server.py socket.create_server": SOCKETS
     + "test_parameter_servers",

@@ -30,7 +30,8 @@ NONCE = 32  # bytes
 PROOF = 32  # bytes of HMAC-SHA256
 REFUSED = bytes(PROOF)
 LEAST_SECRET = 16  # bytes
-HOW = 'python -c "import secrets; print(secrets.token_hex(32))" > {0}; chmod 600 {0}'
+# The umask comes first: a file that others may read when it is made is read before any chmod.
+HOW = 'rm -f {0}; (umask 077; python -c "import secrets; print(secrets.token_hex(32))" > {0})'
 
 
 class HandshakeError(RuntimeError):

@@ -1,19 +1,24 @@
 """One TensorFlow cluster at a time on a machine, in the order of asking; free ports.
 
-Two notebooks that run at once would start twelve processes; so the second one waits. Lesson faults.
+Two notebooks that run at once would start twelve processes; so the second one waits. The turns are
+one user's own, in a folder that nobody else can enter: who could lock its files, or make it first,
+could keep a cluster waiting. Lesson faults.
 """
 
 import fcntl
 import os
+import platform
 import random
 import socket
-import tempfile
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 from labkit.distributed.errors import LaunchError
+from labkit.files import cache_folder
 
 TURN = 540.0  # seconds to wait for other clusters on this machine
 PORTS = range(20_000, 32_000)  # below those that systems hand out by themselves
@@ -24,13 +29,19 @@ class Turn:
     """This machine's one turn to run a cluster, from making it to `end`.
 
     Whoever asks draws a ticket, a file with a number, and locks it: the lock ends with the process,
-    however that ends. Its turn has come when no smaller number is locked.
+    however that ends. Its turn has come when no smaller number is locked. Raises LaunchError where
+    the turn does not come in time, and for a folder of turns that is not the user's alone.
     """
 
     def __init__(self, timeout: float = TURN) -> None:
-        self.folder = Path(tempfile.gettempdir()) / f"labkit-tf-turns-{os.getuid()}"
-        self.folder.mkdir(exist_ok=True)
-        with self._alone():
+        self.folder = _own_folder()
+        with self._alone(timeout) as alone:
+            if not alone:
+                raise LaunchError(
+                    f"Another program has held {self.folder / 'gate'} locked for {timeout:g} s, so "
+                    "that no TensorFlow cluster can ask for its turn: end that program, and try "
+                    "again."
+                )
             self.number = max([0, *self._numbers()]) + 1
             self.ticket = self._path(self.number).open("a")
             fcntl.flock(self.ticket, fcntl.LOCK_EX)
@@ -51,7 +62,9 @@ class Turn:
 
     def _comes(self) -> bool:
         """Whether nobody with a smaller number is left; tickets of ended processes are removed."""
-        with self._alone():
+        with self._alone(0) as alone:
+            if not alone:
+                return False
             for number in self._numbers():
                 if number == self.number:
                     return True
@@ -68,11 +81,10 @@ class Turn:
         return self.folder / f"{number}.ticket"
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """While nobody else draws a ticket or looks at one."""
+    def _alone(self, seconds: float) -> Iterator[bool]:
+        """While nobody else draws a ticket or looks at one; whether it came to that in time."""
         with (self.folder / "gate").open("a") as gate:
-            fcntl.flock(gate, fcntl.LOCK_EX)
-            yield
+            yield any(_lock(gate) for _ in repeated(seconds))
 
 
 def free_ports() -> Iterator[int]:
@@ -94,8 +106,32 @@ def repeated(timeout: float) -> Iterator[None]:
 
 def _locked(path: Path) -> bool:
     with suppress(FileNotFoundError), path.open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
+        return not _lock(file)
     return False
+
+
+def _lock(file: IO) -> bool:
+    """Locks a file until it is closed; False where somebody else has."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _own_folder() -> Path:
+    """This machine's turns: a cache folder may lie on a disk that several machines share."""
+    folder = cache_folder() / f"tf-turns-{platform.node()}"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        state = folder.lstat()  # a link is open to all, and refused
+    except OSError as error:
+        wrong = f"cannot be made: {error.strerror}. Make room for it"
+    else:
+        if state.st_uid == os.getuid() and not stat.S_IMODE(state.st_mode) & 0o077:
+            return folder
+        wrong = "belongs to another user, or is open to others. Remove it"
+    raise LaunchError(
+        f"The folder {folder}, in which TensorFlow clusters take turns, {wrong}, or name another "
+        "cache folder in the environment variable LABKIT_CACHE."
+    )

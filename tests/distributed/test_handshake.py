@@ -2,11 +2,15 @@
 
 import os
 import socket
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import pytest
 
 from labkit.distributed.handshake import (
+    HOW,
     NONCE,
     PROOF,
     REFUSED,
@@ -138,7 +142,7 @@ def test_secrets_differ():
 
 def test_the_secret_in_a_file(tmp_path):
     path = tmp_path / "secret"
-    with pytest.raises(ValueError, match=r"There is no file .* This makes one: python -c"):
+    with pytest.raises(ValueError, match=r"There is no file .* This makes one: .*python -c"):
         secret_in(path)
     path.touch(0o600)
     path.write_bytes(b"short\n")
@@ -147,5 +151,32 @@ def test_the_secret_in_a_file(tmp_path):
     path.write_bytes(SECRET + b"\n")
     assert secret_in(path) == SECRET
     os.chmod(path, 0o644)
-    with pytest.raises(ValueError, match=f"can be read by others.*chmod 600 {path}"):
+    with pytest.raises(ValueError, match=f"can be read by others.*rm -f {path}; "):
         secret_in(path)
+
+
+@pytest.mark.parametrize("before", [None, 0o644])
+def test_the_recipe_makes_a_file_that_nobody_else_can_read_from_the_first_moment_on(
+    before, tmp_path
+):
+    path, python = tmp_path / "secret", tmp_path / "python"
+    if before is not None:
+        path.touch(before)
+    seen = "import os; print(oct(os.fstat(1).st_mode & 0o777))"  # of the file it writes to
+    python.write_text(f"#!/bin/sh\nexec '{sys.executable}' -c '{seen}'\n")
+    python.chmod(0o755)
+    where = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    subprocess.run(HOW.format(path), shell=True, check=True, env=where, umask=0o022)
+    assert path.read_text() == "0o600\n"
+
+
+def test_the_recipe_makes_a_secret(tmp_path):
+    path = tmp_path / "secret"
+    where = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    subprocess.run(HOW.format(path), shell=True, check=True, env=where, umask=0o022)
+    assert len(secret_in(path)) == 64
+
+
+def test_the_program_tells_the_same_recipe():
+    program = Path(__file__).parents[2] / "chapters" / "04_distributed" / "train_ps.py"
+    assert f"\n    {HOW.format('secret')}\n" in program.read_text()

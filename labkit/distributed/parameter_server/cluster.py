@@ -9,7 +9,8 @@
         run = training.finish()
 
 They are long-lived: started once, and gone at the end of the block, after `end()`, when Python
-ends, and when the notebook's process dies. Lesson parameter_servers.
+ends, and when the notebook's process dies. Until then no other user of the computer can take the
+port of a server that has died (held_port.py). Lesson parameter_servers.
 """
 
 from __future__ import annotations
@@ -221,12 +222,7 @@ class Cluster:
         """A new process for a dead role, at its address."""
         role = self._crew[name]
         role.close()
-        place = role.place
-        if place.kind != "worker":
-            addresses = self.addresses if place.kind == "server" else self.copies
-            port = int(addresses[place.number].rpartition(":")[2])
-            place = replace(place, port=port)
-        self._crew.start(place)
+        self._crew.start(role.place)
 
     def _rejoin(self, name: str, checkpoint: str | os.PathLike | None) -> None:
         """A role that has come back takes part in the training that goes on."""

@@ -10,6 +10,7 @@ Where a role fails, its sentence is raised, and all have ended; so they have aft
 from __future__ import annotations
 
 import os
+import socket
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +21,7 @@ from typing import Any, NoReturn
 
 from labkit.distributed import told
 from labkit.distributed.errors import LaunchError
+from labkit.distributed.parameter_server.held_port import held_port
 from labkit.distributed.parameter_server.role_process import RoleProcess, started
 from labkit.distributed.parameter_server.roles import Place
 from labkit.distributed.processes import START_PATIENCE
@@ -34,7 +36,9 @@ class Crew:
     def __init__(self) -> None:
         self.roles: dict[str, RoleProcess] = {}
         self.killed: set[str] = set()
-        self._end = weakref.finalize(self, _end_all, self.roles)  # also when Python ends
+        self._ports: dict[str, socket.socket] = {}  # held, whether their servers live or not
+        # Also when Python ends:
+        self._end = weakref.finalize(self, _end_all, self.roles, self._ports)
 
     def __getitem__(self, name: str) -> RoleProcess:
         """A role; raises LaunchError where there is none of this name, or all have ended."""
@@ -62,7 +66,8 @@ class Crew:
         """Starts a process for each of these roles; returns what they say first."""
         with self.interruptible():
             for place in places:
-                place = replace(place, environment=dict(os.environ))
+                port, environment = self._port(place), dict(os.environ)
+                place = replace(place, port=port, environment=environment)
                 self.roles[place.name] = started(place)
                 self.killed.discard(place.name)
         return self.answers([place.name for place in places])
@@ -130,6 +135,14 @@ class Crew:
         """Ends all; a second time, too."""
         self._end()
 
+    def _port(self, place: Place) -> int:
+        """A server's, the same for all its lives; 0 for a worker."""
+        if place.kind == "worker":
+            return 0
+        if place.name not in self._ports:
+            self._ports[place.name] = held_port()
+        return self._ports[place.name].getsockname()[1]
+
     def _refuse_ended(self) -> None:
         if not self._end.alive:
             raise LaunchError("This cluster has ended: make a new one.")
@@ -162,8 +175,10 @@ def _capital(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}"
 
 
-def _end_all(roles: dict[str, RoleProcess]) -> None:
+def _end_all(roles: dict[str, RoleProcess], ports: dict[str, socket.socket]) -> None:
     for role in roles.values():
         role.lifeline.close()  # each ends by this, whatever interrupts the rest
     for role in roles.values():
         role.close()
+    for held in ports.values():
+        held.close()

@@ -16,7 +16,11 @@ again, which the copy takes twice without harm. Only where a connection is refus
 alone. For then the copy's host has said that no program listens at its port. This assumes that
 nothing between the two refuses in the host's name, as a firewall might, and that a copy that has
 ended does not come back during the training; with either, two servers could serve at once. A host
-that is silent or not reached may be alive: nothing is acknowledged then. Lesson faults.
+that is silent or not reached may be alive: nothing is acknowledged then.
+
+So is a stranger who has taken a dead copy's port: he reads and changes nothing, but the training
+ends. In a cluster of this machine that port is held (held_port.py). Where roles are started one by
+one, as by train_ps.py, any user of the copy's host can do so. Lesson faults.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ class ServerRole:
     def __init__(self, place: Place) -> None:
         self.name, self.number, self.secret = place.name, place.number, place.secret
         kind = {"is_copy": place.kind == "copy", "number": place.number}
-        self.server = Server(place.secret, port=place.port, **kind)
+        self.server = Server(place.secret, port=place.port, held=True, **kind)
         self.greeting = self.server.address
         self.shard: Shard | None = None
 

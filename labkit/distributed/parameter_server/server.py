@@ -52,6 +52,7 @@ class Server:
     checkpoint   the file that the request `save` writes, if any
     is_copy      whether it waits for another server, and follows that one (replication.py)
     number       of the cluster's servers, or of the one that this is the copy of
+    held         whether who starts it holds the port for it (held_port.py)
     greeted      numbers of the workers that have come since it was made
     stopped      set when a client has sent `stop`
 
@@ -66,8 +67,9 @@ class Server:
         checkpoint: str | Path | None = None,
         is_copy: bool = False,
         number: int = 0,
+        held: bool = False,
     ) -> None:
-        listener = _listening(host, port)
+        listener = _listening(host, port, held)
         self.address = f"{host}:{listener.getsockname()[1]}"
         self.checkpoint = checkpoint
         self.is_copy = is_copy
@@ -168,9 +170,9 @@ def _set_up(connection: socket.socket) -> None:
             connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def _listening(host: str, port: int, held: bool) -> socket.socket:
     try:
-        return socket.create_server((host, port))
+        return socket.create_server((host, port), reuse_port=held)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise ServerError(
