@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import sys
+import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from labkit.course.config import Config
 
 # Pages open as pages, neither as text nor as notebooks; no news.
 SETTINGS = Path(__file__).with_name("jupyter")
+LONGEST_SOCKET = 100  # bytes of a socket file's path; macOS takes 103, Linux 107
 
 
 def lab(config: Config, arguments: Sequence[str] = ()) -> int:
@@ -34,6 +36,7 @@ def lab(config: Config, arguments: Sequence[str] = ()) -> int:
         "--LabApp.news_url=None",
         "--LabApp.check_for_updates_class=jupyterlab.handlers.announcements.NeverCheckForUpdate",
         "--LabApp.extension_manager=readonly",
+        *_kernels_by_files(),
         *(["--allow-root"] if os.geteuid() == 0 else []),  # in a container there is only root
         *arguments,
     ]
@@ -47,3 +50,26 @@ def lab(config: Config, arguments: Sequence[str] = ()) -> int:
     }
     print(f"Opening {start.PAGE}; your copies of the lessons are in {work}.", flush=True)
     return os.execve(command[0], command, environment)
+
+
+def _kernels_by_files() -> list[str]:
+    """Has kernels talk through socket files in Jupyter's runtime folder, made for its owner alone.
+
+    Over TCP any user of this computer could subscribe to what a kernel tells of its cells. It stays
+    TCP on Windows, and, with a line that says so, where the files' paths would be too long.
+    """
+    if sys.platform == "win32":
+        return []
+    from jupyter_core.paths import jupyter_runtime_dir
+
+    folder = jupyter_runtime_dir()
+    name = f"kernel-{uuid.UUID(int=0)}-ipc-99"
+    if len(os.fsencode(os.path.join(folder, name))) > LONGEST_SOCKET:
+        print(
+            f"The path of Jupyter's runtime folder, {folder}, is too long for socket files: other "
+            "users of this computer can read what your kernels print. Set JUPYTER_RUNTIME_DIR to "
+            "a shorter one that only you can enter.",
+            flush=True,
+        )
+        return []
+    return ["--KernelManager.transport=ipc"]
