@@ -81,7 +81,7 @@ LISTENERS = {
     "labkit/fpga/board/server.py server.add_insecure_port": "tests/test_listeners.py::test_board",
     "labkit/fpga/board_exercise.py inspect.signature(answer).bind": NO_SOCKET,
     "labkit/fpga/cpp.py subprocess.run": A_TOOL,
-    "labkit/fpga/runs.py subprocess.Popen": A_TOOL,
+    "labkit/fpga/runs.py subprocess.Popen": A_PIPE,
     "labkit/fpga/tools.py subprocess.Popen": A_TOOL,
     "labkit/gpu/report/machine.py subprocess.run": A_TOOL,
     "labkit/gpu/report/runner.py subprocess.Popen": A_TOOL,

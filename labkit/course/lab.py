@@ -18,7 +18,7 @@ LONGEST_SOCKET = 100  # bytes of a socket file's path; macOS takes 103, Linux 10
 def lab(config: Config, arguments: Sequence[str] = ()) -> int:
     """Write the start page and become JupyterLab; returns only if that fails.
 
-    The learner's own arguments come last, so they win.
+    The learner's own arguments win: JupyterLab refuses an option that is given twice.
     """
     root, work = config.course_root(), config.work
     if importlib.util.find_spec("jupyterlab") is None:
@@ -28,8 +28,7 @@ def lab(config: Config, arguments: Sequence[str] = ()) -> int:
     except OSError as error:
         why = f"{work} cannot be written to ({error.strerror})"
         raise CourseError(f"{why}: set LABKIT_WORK to a folder of your own.") from error
-    command = [
-        *(sys.executable, "-m", "jupyterlab"),
+    ours = [
         f"--ServerApp.root_dir={work}",
         "--ServerApp.contents_manager_class=labkit.course.contents.LessonContents",
         f"--LabApp.default_url=/lab/tree/{start.PAGE}",
@@ -38,8 +37,10 @@ def lab(config: Config, arguments: Sequence[str] = ()) -> int:
         "--LabApp.extension_manager=readonly",
         *_kernels_by_files(),
         *(["--allow-root"] if os.geteuid() == 0 else []),  # in a container there is only root
-        *arguments,
     ]
+    given = {word.partition("=")[0] for word in arguments}
+    kept = [word for word in ours if word.partition("=")[0] not in given]
+    command = [sys.executable, "-m", "jupyterlab", *kept, *arguments]
     own = os.environ.get("JUPYTER_CONFIG_PATH")
     environment = {
         **os.environ,

@@ -137,6 +137,16 @@ def test_kernels_talk_through_files(course, monkeypatch, capsys, platform, lengt
     assert said == (platform != "win32" and not by_files)
 
 
+def test_an_option_of_the_learner_takes_the_place_of_ours(course, monkeypatch):
+    calls = []
+    monkeypatch.setattr(os, "execve", lambda *call: calls.append(call[1]))
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", "/run")
+    lab.lab(config(course), ["--KernelManager.transport=tcp", "--ServerApp.root_dir", "/"])
+    options = [word.partition("=")[0] for word in calls[0]]
+    assert options.count("--KernelManager.transport") == options.count("--ServerApp.root_dir") == 1
+    assert calls[0][-3:] == ["--KernelManager.transport=tcp", "--ServerApp.root_dir", "/"]
+
+
 def test_lab_in_a_folder_that_cannot_be_written_is_a_sentence(course, monkeypatch):
     monkeypatch.setenv("LABKIT_WORK", str(course / "pyproject.toml" / "work"))
     with pytest.raises(CourseError, match="set LABKIT_WORK to a folder of your own"):
