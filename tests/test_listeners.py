@@ -5,12 +5,17 @@ that lists what it listens to, or with the reason why it listens nowhere.
 """
 
 import ast
+import json
 import os
+import signal
 import subprocess
 import sys
+import tempfile
 import time
+import urllib.request
 from pathlib import Path
 
+import psutil
 import pytest
 from jupyter_client.manager import start_new_kernel
 
@@ -77,6 +82,7 @@ LISTENERS = {
     "labkit/fpga/board/server.py server.add_insecure_port": "tests/test_listeners.py::test_board",
     "labkit/fpga/board_exercise.py inspect.signature(answer).bind": NO_SOCKET,
     "labkit/fpga/cpp.py subprocess.run": A_TOOL,
+    "labkit/fpga/runs.py subprocess.Popen": A_PIPE,
     "labkit/fpga/tools.py subprocess.Popen": A_TOOL,
     "labkit/gpu/report/machine.py subprocess.run": A_TOOL,
     "labkit/gpu/report/runner.py subprocess.Popen": A_TOOL,
@@ -153,17 +159,42 @@ def test_board():
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the list is Linux's")
 def test_lab(tmp_path, monkeypatch):
+    """It listens for this computer only, and its kernel's five channels are files.
+
+    The one port of a kernel takes the output of processes that it forks, and gives nothing out:
+    a PULL socket, which drops whatever does not begin with its 16 random bytes.
+    """
     pytest.importorskip("jupyterlab")
+    short = tempfile.TemporaryDirectory(prefix="lab", dir="/tmp")  # for paths of socket files
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", f"{short.name}/run")
     monkeypatch.setenv("LABKIT_WORK", str(tmp_path))
     monkeypatch.setenv("JUPYTER_CONFIG_DIR", str(tmp_path / "config"))
-    with command("lab", "--no-browser", "--ServerApp.port=0") as lab:
+    words = ("--no-browser", "--ServerApp.port=0", "--IdentityProvider.token=secret")
+    with short, command("lab", *words) as lab:
         try:
-            said_until(lab, "http://127.0.0.1:")
+            url = said_until(lab, "http://127.0.0.1:")[-1].split()[-1].partition("/lab")[0]
             while lab.poll() is None and not listening(lab.pid):
                 time.sleep(0.05)  # it says so first, and then listens
             assert lab.poll() is None and reachable(lab.pid) == []
+            ask = urllib.request.Request(f"{url}/api/kernels?token=secret", method="POST")
+            with urllib.request.urlopen(ask, timeout=600) as answer:
+                kernel = json.load(answer)["id"]
+            folder = Path(os.environ["JUPYTER_RUNTIME_DIR"])
+            end = time.monotonic() + 600
+            while lab.poll() is None and len(list(folder.glob(f"*{kernel}-ipc-*"))) < 5:
+                assert time.monotonic() < end, "no five files: the kernel talks over TCP"
+                time.sleep(0.05)
+            assert lab.poll() is None and folder.stat().st_mode & 0o077 == 0
+            [pid] = _kernels(lab.pid)
+            assert len(listening(pid)) <= 1
         finally:
+            for pid in _kernels(lab.pid):
+                os.kill(pid, signal.SIGKILL)
             lab.kill()
+
+
+def _kernels(lab):
+    return [process.pid for process in psutil.Process(lab).children()]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the list is Linux's")

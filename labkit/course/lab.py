@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import sys
+import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,12 +12,13 @@ from labkit.course.config import Config
 
 # Pages open as pages, neither as text nor as notebooks; no news.
 SETTINGS = Path(__file__).with_name("jupyter")
+LONGEST_SOCKET = 100  # bytes of a socket file's path; macOS takes 103, Linux 107
 
 
 def lab(config: Config, arguments: Sequence[str] = ()) -> int:
     """Write the start page and become JupyterLab; returns only if that fails.
 
-    The learner's own arguments come last, so they win.
+    The learner's own arguments win: JupyterLab refuses an option that is given twice.
     """
     root, work = config.course_root(), config.work
     if importlib.util.find_spec("jupyterlab") is None:
@@ -26,17 +28,19 @@ def lab(config: Config, arguments: Sequence[str] = ()) -> int:
     except OSError as error:
         why = f"{work} cannot be written to ({error.strerror})"
         raise CourseError(f"{why}: set LABKIT_WORK to a folder of your own.") from error
-    command = [
-        *(sys.executable, "-m", "jupyterlab"),
+    ours = [
         f"--ServerApp.root_dir={work}",
         "--ServerApp.contents_manager_class=labkit.course.contents.LessonContents",
         f"--LabApp.default_url=/lab/tree/{start.PAGE}",
         "--LabApp.news_url=None",
         "--LabApp.check_for_updates_class=jupyterlab.handlers.announcements.NeverCheckForUpdate",
         "--LabApp.extension_manager=readonly",
+        *_kernels_by_files(),
         *(["--allow-root"] if os.geteuid() == 0 else []),  # in a container there is only root
-        *arguments,
     ]
+    given = {word.partition("=")[0] for word in arguments}
+    kept = [word for word in ours if word.partition("=")[0] not in given]
+    command = [sys.executable, "-m", "jupyterlab", *kept, *arguments]
     own = os.environ.get("JUPYTER_CONFIG_PATH")
     environment = {
         **os.environ,
@@ -47,3 +51,26 @@ def lab(config: Config, arguments: Sequence[str] = ()) -> int:
     }
     print(f"Opening {start.PAGE}; your copies of the lessons are in {work}.", flush=True)
     return os.execve(command[0], command, environment)
+
+
+def _kernels_by_files() -> list[str]:
+    """Has kernels talk through socket files in Jupyter's runtime folder, made for its owner alone.
+
+    Over TCP any user of this computer could subscribe to what a kernel tells of its cells. It stays
+    TCP on Windows, and, with a line that says so, where the files' paths would be too long.
+    """
+    if sys.platform == "win32":
+        return []
+    from jupyter_core.paths import jupyter_runtime_dir
+
+    folder = jupyter_runtime_dir()
+    name = f"kernel-{uuid.UUID(int=0)}-ipc-99"
+    if len(os.fsencode(os.path.join(folder, name))) > LONGEST_SOCKET:
+        print(
+            f"The path of Jupyter's runtime folder, {folder}, is too long for socket files: other "
+            "users of this computer can read what your kernels print. Set JUPYTER_RUNTIME_DIR to "
+            "a shorter one that only you can enter.",
+            flush=True,
+        )
+        return []
+    return ["--KernelManager.transport=ipc"]

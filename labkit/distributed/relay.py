@@ -6,6 +6,9 @@
 The kernel can delay packets by itself (netem), but many are built without. The relay needs nothing:
 it reads what has come, notes when it is due, and hands it on then, in order. What has come later is
 held meanwhile, too, so a relay adds latency and leaves the bandwidth as it is. Lesson a_cost_model.
+
+It asks no secret. Any user of this computer may call it, and who holds MOST_CONNECTIONS keeps new
+callers out until they end; those that are there are served on.
 """
 
 import argparse
@@ -24,6 +27,8 @@ from labkit.distributed.errors import LaunchError
 SEGMENT = 64 << 10  # bytes that are read at once, at most
 MOST_HELD = 1024  # segments on their way in one direction
 END = b""  # what a connection's end reads as
+MOST_CONNECTIONS = 64  # at a time; a further caller reads the end at once
+PAUSE = 0.05  # seconds after a connection that could not be accepted
 PATIENCE = 10.0  # seconds for a process to end by itself
 
 Address = tuple[str, int]
@@ -121,9 +126,24 @@ def serve(target: Address, seconds: float) -> None:
 
 
 def _accept(listener: socket.socket, target: Address, seconds: float) -> None:
+    """For ever: a caller that has left, or too many open files, pass."""
+    free = threading.Semaphore(MOST_CONNECTIONS)
+
+    def serve_one(here: socket.socket) -> None:
+        with suppress(OSError):
+            connect(here, target, seconds)
+        free.release()
+
     while True:
-        here, _ = listener.accept()
-        threading.Thread(target=connect, args=(here, target, seconds), daemon=True).start()
+        try:
+            here, _ = listener.accept()
+        except OSError:
+            time.sleep(PAUSE)
+            continue
+        if free.acquire(blocking=False):
+            threading.Thread(target=serve_one, args=(here,), daemon=True).start()
+        else:
+            here.close()
 
 
 def _sleep_until(moment: float) -> None:

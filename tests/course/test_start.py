@@ -121,6 +121,32 @@ def test_lab_prepares_work_and_becomes_jupyterlab(course, monkeypatch, capsys):
     assert (course / "work" / "START.md").is_file()
 
 
+@pytest.mark.parametrize(
+    ("platform", "length", "by_files"),
+    [("linux", 49, True), ("linux", 50, False), ("darwin", 49, True), ("win32", 10, False)],
+)
+def test_kernels_talk_through_files(course, monkeypatch, capsys, platform, length, by_files):
+    """At 49 bytes of folder the longest name, /kernel-<36>-ipc-99, makes 100."""
+    calls = []
+    monkeypatch.setattr(os, "execve", lambda *call: calls.append(call[1]))
+    monkeypatch.setattr("sys.platform", platform)
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", "/" + "r" * (length - 1))
+    lab.lab(config(course))
+    assert ("--KernelManager.transport=ipc" in calls[0]) == by_files
+    said = "is too long for socket files" in capsys.readouterr().out
+    assert said == (platform != "win32" and not by_files)
+
+
+def test_an_option_of_the_learner_takes_the_place_of_ours(course, monkeypatch):
+    calls = []
+    monkeypatch.setattr(os, "execve", lambda *call: calls.append(call[1]))
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", "/run")
+    lab.lab(config(course), ["--KernelManager.transport=tcp", "--ServerApp.root_dir", "/"])
+    options = [word.partition("=")[0] for word in calls[0]]
+    assert options.count("--KernelManager.transport") == options.count("--ServerApp.root_dir") == 1
+    assert calls[0][-3:] == ["--KernelManager.transport=tcp", "--ServerApp.root_dir", "/"]
+
+
 def test_lab_in_a_folder_that_cannot_be_written_is_a_sentence(course, monkeypatch):
     monkeypatch.setenv("LABKIT_WORK", str(course / "pyproject.toml" / "work"))
     with pytest.raises(CourseError, match="set LABKIT_WORK to a folder of your own"):

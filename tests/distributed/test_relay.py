@@ -1,19 +1,23 @@
 """The relay: never earlier than alpha, every byte in order, both ends closed, no process left."""
 
+import errno
 import hashlib
 import os
+import queue
 import random
 import signal
 import socket
+import socketserver
 import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
+from labkit.distributed import relay
 from labkit.distributed.relay import SEGMENT, relayed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -146,6 +150,94 @@ def test_a_target_that_is_not_there_reads_as_an_end():
         assert wire.recv(1) == b""
 
 
+class Accepts:
+    """A listener whose accept gives what it is told: an error is raised, a socket is given."""
+
+    def __init__(self):
+        self.next = queue.Queue()
+
+    def accept(self):
+        given = self.next.get()
+        if isinstance(given, BaseException):
+            raise given
+        return given, ("127.0.0.1", 9)
+
+    def call(self):
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            wire = open_to(listener.getsockname())
+            self.next.put(listener.accept()[0])
+        return wire
+
+
+@contextmanager
+def accepting():
+    """`_accept` in a thread, before a server that echoes to every caller; its listener."""
+    calls, server = Accepts(), socketserver.ThreadingTCPServer(("127.0.0.1", 0), Echo)
+    server.daemon_threads = True
+    place = server.server_address
+
+    def accept():
+        with suppress(SystemExit):
+            relay._accept(calls, place, 0.0)
+
+    targets = (server.serve_forever, accept)
+    threads = [threading.Thread(target=target, daemon=True) for target in targets]
+    with server:
+        for thread in threads:
+            thread.start()
+        yield calls
+        server.shutdown()
+        calls.next.put(SystemExit())
+        for thread in threads:
+            thread.join(ENOUGH)
+            assert not thread.is_alive()
+
+
+class Echo(socketserver.BaseRequestHandler):
+    def handle(self):
+        with suppress(OSError):
+            echo(self.request)
+
+
+def answers(wire):
+    with suppress(OSError):
+        wire.sendall(b"x")
+        return wire.recv(1) == b"x"
+    return False
+
+
+def end_of(wire):
+    with wire:
+        wire.shutdown(socket.SHUT_WR)
+        assert wire.recv(1) == b""
+
+
+def test_calls_that_cannot_be_accepted_end_nothing():
+    with accepting() as calls:
+        calls.next.put(OSError(errno.EMFILE, "Too many open files"))
+        calls.next.put(ConnectionAbortedError())
+        wire = calls.call()
+        assert answers(wire)
+        end_of(wire)
+
+
+def test_a_caller_too_many_reads_the_end_and_keeps_no_place(monkeypatch):
+    monkeypatch.setattr(relay, "MOST_CONNECTIONS", 2)
+    with accepting() as calls:
+        first, second, third = calls.call(), calls.call(), calls.call()
+        assert [answers(wire) for wire in (first, second, third)] == [True, True, False]
+        assert answers(first)
+        end_of(first)
+        end = time.monotonic() + ENOUGH
+        while not answers(fourth := calls.call()):  # until the first one's place is free
+            assert time.monotonic() < end
+            fourth.close()
+        assert answers(second)
+        third.close()
+        end_of(second)
+        end_of(fourth)
+
+
 def children():
     """The processes that this one has started and that still are."""
     found = set()
@@ -188,9 +280,9 @@ def test_a_relay_ends_with_the_process_that_started_it():
         timeout=ENOUGH,
     )
     assert ran.returncode == -signal.SIGKILL
-    relay = int(ran.stdout)
+    pid = int(ran.stdout)
     end = time.monotonic() + ENOUGH
-    while Path(f"/proc/{relay}/cmdline").exists() and b"relay" in _command(relay):
+    while Path(f"/proc/{pid}/cmdline").exists() and b"relay" in _command(pid):
         assert time.monotonic() < end
         time.sleep(0.01)
 

@@ -1,7 +1,9 @@
 """`labkit board`: a virtual board in a process of its own, until it is stopped.
 
-Any program of this computer may call it. Of its calls, a few may wait for their clients at a time
-(slow_calls.py); so slow clients keep nobody else out.
+Every user of this computer can read and change it: pynq sends no secret that could be asked for.
+The names of buffers cannot be guessed, but whoever programs a DMA reaches them by their addresses;
+registers, designs and files are open to every caller. slow_calls.py says how far slow clients can
+disturb the others.
 """
 
 import signal
@@ -13,6 +15,7 @@ from labkit.fpga.board.board import DEVICES, VirtualBoard
 from labkit.fpga.board.errors import BoardError
 from labkit.fpga.errors import RTLError
 
+OPEN = "Every user of this computer can read and change this board."
 DESIGNS = {
     "loopback": designs.loopback,
     "filter_3x3": designs.filter_3x3,
@@ -41,6 +44,7 @@ def serve(names: list[str], address: str | None) -> int:
 
 def _how_to(board: VirtualBoard, names: list[str]) -> str:
     lines = [f"A virtual board is at {board.address}, port {board.port}. Ctrl-C stops it."]
+    lines.append(OPEN)
     lines.append(f"In the program that uses it:  {DEVICES}={board.address}")
     if compatibility.NEEDED:
         module = compatibility.__name__

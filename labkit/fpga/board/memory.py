@@ -44,8 +44,6 @@ class Memory:
     def __init__(self) -> None:
         self._pool = mmap.mmap(-1, POOL_BYTES)  # takes no room until it is written
         self.bytes = np.frombuffer(self._pool, np.uint8)
-        self._mark = secrets.token_hex(4)  # so that no other board's buffers are taken for ours
-        self._count = 0
         self._buffers: dict[str, Buffer] = {}
         self._freed: list[Buffer] = []
 
@@ -64,8 +62,8 @@ class Memory:
                 "need, with `del` or `freebuffer()`."
             )
         address = self._gap(size)
-        self._count += 1
-        buffer = Buffer(f"buffer-{self._mark}-{self._count}", address, size)
+        name = f"buffer-{secrets.token_hex(16)}"  # which no other caller can guess
+        buffer = Buffer(name, address, size)
         self._buffers[buffer.name] = buffer
         self._freed = [old for old in self._freed if not _overlap(old, buffer)]
         self.view(buffer)[:] = 0

@@ -1,5 +1,8 @@
 """The pool of buffers: where they lie, what is free, what was freed, and what may be touched."""
 
+import re
+from itertools import combinations
+
 import pytest
 
 from labkit.fpga.board import memory
@@ -14,6 +17,15 @@ def test_buffers_begin_pages_and_do_not_overlap():
     places = [(buffer.address - POOL.start) // PAGE for buffer in buffers]
     assert places == [0, 1, 2, 4]
     assert all(buffer.address % PAGE == 0 for buffer in buffers)
+
+
+def test_a_buffer_s_name_tells_nothing_of_the_others():
+    board = Memory()
+    names = [board.allocate(1).name.removeprefix("buffer-") for _ in range(50)]
+    assert all(re.fullmatch("[0-9a-f]{32}", name) for name in names)
+    for place in (slice(0, 16), slice(16, 32)):  # neither half is kept or counted on
+        parts = [int(name[place], 16) for name in names]
+        assert min(abs(a - b) for a, b in combinations(parts, 2)) > 2**32
 
 
 def test_a_gap_is_filled_again_with_zeros():
