@@ -72,10 +72,17 @@ def demand_reset(run: Run, read: Read, expected: Any) -> None:
 def demand_room(run: Run, ports: Ports, keeps: int) -> None:
     """TooDear where the module takes too few words while nobody takes one from it.
 
+    Unsteady where the run does not even end, since words are lost meanwhile.
+
     keeps   how many words should find room; of a run with fewer, all of them
     """
     busy = np.repeat([1, 0], [BUSY, FREE])
-    trace = run(stalls=dict.fromkeys(ports.streams_out, busy)).trace
+    try:
+        trace = run(stalls=dict.fromkeys(ports.streams_out, busy)).trace
+    except ToolError:
+        raise
+    except RTLError as error:
+        raise Unsteady(f"{WHEN_STALLED} {error}") from None
     for stream in ports.streams_in:
         moves = (trace[f"{stream}_valid"] == 1) & (trace[f"{stream}_ready"] == 1)
         kept, enough = int(moves[:BUSY].sum()), min(keeps, int(moves.sum()))

@@ -197,4 +197,6 @@ RIGHT_ON = {
     same_weight: (ONE, -ONE),  # an array of one lane
     from_the_top: (ONE, -ONE),
     weights_from_0: (ONE, ONE),
+    x_of_the_top: (ONE, ONE),
+    eight_bits: (ONE[0], ONE[0], np.array([1])),
 }

@@ -191,5 +191,6 @@ STANDING = (((np.ones(2, "f4"), np.zeros((3, 2), "f4"), np.zeros(3, "f4"), 0.1, 
 RIGHT_ON = {
     forgetful: (((np.array([3.0, -4.0], "f4"), np.zeros(2, "f4"), 1),),),
     other_way: STANDING,
+    a_step_less: STANDING,
     by_the_course_too: STANDING,
 }

@@ -316,7 +316,10 @@ ALSO_RIGHT = {
     ACCUMULATE: [as_one_batch, by_autograd],
 }
 ONES = np.ones((1, 2))
+AT_REST = (((np.zeros(1, "f4"), np.ones((1, 1, 1), "f4"), np.zeros((1, 1), "f4")),),)
 RIGHT_ON = {
+    first_forgotten: AT_REST,
+    last_forgotten: AT_REST,
     used_up: (np.zeros(3, int), 10),
     gives_its_own: (ONES, ONES, [[0]], [0]),
     clears: (0 * ONES, ONES, [[0]], [0]),

@@ -387,9 +387,7 @@ other_way_round = edit(
     "(rank + 1) % ranks, arriving, (rank - 1) % ranks",
     "(rank - 1) % ranks, arriving, (rank + 1) % ranks",
 )
-a_step_short = edit(
-    SECOND, "a_step_short", "range(1, ranks)", "range(1, max(ranks - 1, 1 + (ranks == 2)))"
-)
+a_step_short = edit(SECOND, "a_step_short", "range(1, ranks)", "range(1, ranks - 1)")
 
 
 def in_pieces(rank, ranks, chunk, length):

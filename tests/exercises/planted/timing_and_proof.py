@@ -196,7 +196,7 @@ PLANTED = {
         (half_speed, "clock cycles, and"),
         (early, "out_valid is 1 one cycle before"),
         (no_reset, RESET),
-        (two_words, "the solver is not content"),
+        (two_words, "assert (!in_ready);"),
         (blocking, "line 12: Blocking assignment"),
     ],
     TREE: [
