@@ -221,7 +221,8 @@ class _Search:
     def one_number(self) -> str | None:
         """A single number where several are asked for: their sum, or the largest."""
         wanted = [trial.expected[self.output] for trial in self.seen]
-        if any(want.ndim == 0 for want in wanted) or sum(want.size > 1 for want in wanted) < 2:
+        alone = any(want.ndim == 0 or not want.size for want in wanted)
+        if alone or sum(want.size > 1 for want in wanted) < 2:
             return None
         for word, of in _SINGLE.items():
             single = [np.asarray(of(trial.expected[self.output])) for trial in self.seen]
