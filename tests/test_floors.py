@@ -250,7 +250,11 @@ def test_what_labkit_imports_is_declared():
     declared = {Requirement(r).name.lower() for asked in lists for r in asked}
     package = {"cocotb_tools": "cocotb", "PIL": "pillow", "yaml": "pyyaml", "IPython": "ipykernel"}
     package |= {"grpc": "pynq", "triton": "torch"}  # which bring them
-    package |= {"jupyter_client": "nbclient", "jupyter_server": "jupyterlab"}
+    package |= {
+        "jupyter_client": "nbclient",
+        "jupyter_server": "jupyterlab",
+        "jupyter_core": "jupyterlab",
+    }
     for path in MODULES:
         used = {name.split(".")[0] for name in imported(tree_of(path))}
         used -= set(sys.stdlib_module_names) | {"labkit"}
