@@ -58,6 +58,7 @@ class Clock:
         self.adapted = adapted
         self.armed = False  # true only while the learner's function runs
         self.expired = False
+        self._looking = False  # a tick reads the meter
         self.idle = False  # expired while it waited rather than worked
         self.place: Line | None = None  # where the first strike met the learner's function
 
@@ -88,10 +89,11 @@ class Clock:
         """Whether the budget is spent, seen at a tick that met `frame`."""
         used = self._meter.cpu() - self._cpu
         is_import = importing(frame)
-        woke = self._slept is None or self._meter.fetches() != self._fetches
+        since = self._slept  # another thread may end it meanwhile
+        woke = since is None or self._meter.fetches() != self._fetches
         if woke or is_import or used >= IDLE_SHARE * TICK:  # the signal's own cost, at most
-            self._awake()
-        self.idle = self._meter.slept() - self._slept >= IDLE
+            since = self._awake()
+        self.idle = self._meter.slept() - since >= IDLE
         self._cpu = self._meter.cpu()  # after our own looking, which is not the function's work
         if is_import:
             return False
@@ -99,10 +101,11 @@ class Clock:
             self._left -= used
         return self.idle or self._left < 0
 
-    def _awake(self) -> None:
-        """The function does not idle: its sleep is counted from now on, at a tick."""
-        self._slept = self._meter.slept()
+    def _awake(self) -> float:
+        """At a tick: the function does not idle. Its sleep counts from now on, and is returned."""
         self._fetches = self._meter.fetches()
+        self._slept = slept = self._meter.slept()
+        return slept
 
     def run(self, job: Callable[[], None]) -> None:
         """Runs `job`, which calls start and stop around the learner's function."""
@@ -136,9 +139,9 @@ class Clock:
             signal.signal(signal.SIGALRM, handler if handler is not None else signal.SIG_DFL)
 
     def _tick(self, signum: int, frame: FrameType | None) -> None:
-        if not self.armed or not self._may_be_struck(frame):
+        if not self.armed or self._looking or not self._may_be_struck(frame):
             return
-        if not self.expired and not self.over(frame):
+        if not self.expired and not self._over_here(frame):
             return
         if not self.expired:
             self.place = learner_line(walk_stack(frame))
@@ -147,6 +150,14 @@ class Clock:
             signal.setitimer(signal.ITIMER_REAL, delay, TICK)
         self.expired = True
         raise TimeUp
+
+    def _over_here(self, frame: FrameType | None) -> bool:
+        """`over`, which no later tick meets: beside a busy thread, a look may last for some."""
+        self._looking = True
+        try:
+            return self.over(frame)
+        finally:
+            self._looking = False
 
     def _may_be_struck(self, frame: FrameType | None) -> bool:
         """Whether the learner's function runs, and not the course's code around it."""

@@ -116,7 +116,7 @@ def only_the_largest(traffic: Traffic) -> str | None:
     others = traffic.ranks - 1
     by_torch = others * sum(call.bytes for call in traffic.collectives)  # to each of the others
     sent = traffic.most_sent + by_torch
-    if sent == others * k * (BYTES + 4):
+    if others and sent == others * k * (BYTES + 4):
         return (
             "The result is right, but the places travel in 8 bytes each, as `topk` gives them: "
             "`.int()` makes 4 of them."
