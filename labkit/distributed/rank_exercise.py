@@ -225,8 +225,10 @@ class RankJudge:
         """
         from labkit.distributed.launch import packed
 
-        free = tuple(filter(_can_travel, handed_on_functions("distributed", own)))
         try:
+            alone = packed(answer, ())
+            known = handed_on_functions("distributed", own)
+            free = tuple(one for one in known if _is_used(one, alone) and _can_travel(one))
             return packed(answer, (free, self.given, own))
         except LaunchError as error:
             raise Refused(str(error)) from None
@@ -250,6 +252,11 @@ class RankJudge:
 def _values(run: "RefereedRun") -> list:
     """What each rank returned."""
     return [read_known(seat.ended.value) for seat in run.referee.seats]
+
+
+def _is_used(function: Callable, packed: bytes) -> bool:
+    """Whether an answer may call a function: then its name is in what the answer travels as."""
+    return getattr(function, "__name__", "").encode() in packed
 
 
 def _can_travel(function: Callable) -> bool:
