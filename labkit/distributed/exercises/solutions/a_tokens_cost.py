@@ -36,7 +36,7 @@ def attend_one(q, k, v, keys, values):
 def decode_seconds(past, weights, layers, heads, kv_heads, head_width, size, peak, bandwidth):
     """Tokens read before [N]; sizes; bytes of a number; FLOP/s; B/s -> seconds."""
     flops = step_flops(past, 1, weights, layers, heads * head_width).sum()
-    token = 2 * layers * kv_heads * head_width * size
+    token = 2 * layers * kv_heads * head_width * size  # bytes of its keys and values
     moved = weights * size + (past + 2).sum() * token
     return max(flops / peak, moved / bandwidth)
 

@@ -26,11 +26,11 @@ def sharded_step(rank, ranks, shards, x, dy):
 
 
 def bytes_per_rank(weights, ranks, stage, activations):
-    """counts of weights and ranks, ZeRO's stage, bytes of activations -> bytes"""
+    """counts of weights and ranks, ZeRO's stage, bytes of each block's activations [B] -> bytes"""
     each = 4 / ranks if stage >= 3 else 4
     each += 4 / ranks if stage >= 2 else 4
     each += 8 / ranks if stage >= 1 else 8
-    return weights * each + activations
+    return weights * each + activations.sum()
 
 
 def group_along(rank, lengths, side):
