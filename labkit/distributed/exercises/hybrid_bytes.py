@@ -70,8 +70,8 @@ def judged_bytes(answer: object) -> Callable:
 
 
 def a_model(rng: np.random.Generator, ranks: int, stage: int, blocks: int) -> tuple:
-    """An odd multiple of the ranks as weights, and the activations of so many unlike blocks."""
-    weights = ranks * (2 * int(rng.integers(25, 2500)) + 1)
+    """A multiple of the ranks as weights, odd where these are, and the activations of so many unlike blocks."""
+    weights = ranks * (int(rng.integers(50, 5000)) | ranks % 2)
     return weights, ranks, stage, 4 * (200 + rng.permutation(6000)[:blocks])
 
 
