@@ -70,7 +70,7 @@ def judged_bytes(answer: object) -> Callable:
 
 
 def a_model(rng: np.random.Generator, ranks: int, stage: int, blocks: int) -> tuple:
-    """A multiple of the ranks as weights, odd where these are, and the activations of so many unlike blocks."""
+    """Multiples of the ranks as weights, odd where these are; activations of unlike blocks."""
     weights = ranks * (int(rng.integers(50, 5000)) | ranks % 2)
     return weights, ranks, stage, 4 * (200 + rng.permutation(6000)[:blocks])
 
