@@ -1,25 +1,52 @@
 """A rank's bytes: activations beside those that PyTorch keeps, state beside ZeRO's table."""
 
 import pytest
+from torch.utils.checkpoint import checkpoint
 
-from labkit.distributed.gpt.model import Config
+from labkit.distributed.gpt.model import GPT, Config, loss_of
+from labkit.distributed.gpt.text import emma
+from labkit.distributed.gpt.training import Plan
 from labkit.distributed.language_models import LanguageModel, language_model
 from labkit.distributed.layouts import Layout
+from labkit.distributed.live_bytes import counted_bytes
 from labkit.distributed.memory_model import block_numbers, bytes_of_rank, sets_alive
 from labkit.distributed.pipeline.schedules import most_alive, one_f_one_b
 from labkit.distributed.sharded.memory import bytes_of_state
-from labkit.distributed.sharded.recompute import activations_of_step
 
 LLAMA = language_model("llama31_8b")
+
+
+def peak_of_activations(blocks, recompute=False):
+    """Bytes in one step of the small GPT with so many blocks, on 8 sequences of 64 tokens."""
+    model = GPT(Config(layers=blocks))
+    if recompute:
+        for block in model.blocks:
+            plain = block.forward
+            block.forward = lambda x, plain=plain: checkpoint(plain, x, use_reentrant=False)
+    inputs, targets = Plan().batch_of(0, emma().train)
+    with counted_bytes(model) as memory:
+        loss_of(model(inputs), targets).backward()
+    return memory.peak_activations
 
 
 def test_a_block_keeps_what_pytorch_keeps():
     """The small GPT has numbers of 4 bytes, and keeps attention's matrix; its norms and its mask
     keep a little more."""
     model = LanguageModel.of(Config())
-    counted = (activations_of_step(blocks=4).peak - activations_of_step(blocks=2).peak) / 2
+    counted = (peak_of_activations(blocks=4) - peak_of_activations(blocks=2)) / 2
     numbers = block_numbers(model, attention_tokens=64)
     assert 8 * 64 * 4 * numbers == pytest.approx(counted, rel=0.1)
+
+
+def test_recomputed_blocks_keep_their_input_alone():
+    """One block at a time is there beside the inputs, each of 8 x 64 tokens x 128 numbers; PyTorch
+    stops before the block's output, and so needs a little less."""
+    two, four = peak_of_activations(blocks=2), peak_of_activations(blocks=4)
+    inside = (four - two) // 2
+    rest = two - 2 * inside
+    again = peak_of_activations(blocks=4, recompute=True)
+    formula = rest + inside + 4 * (8 * 64 * 128 * 4)
+    assert 0.8 * formula < again <= formula < four / 2
 
 
 def test_a_gpt_without_dropout_keeps_32_bytes_of_korthikantis_34():

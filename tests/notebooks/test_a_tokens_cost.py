@@ -10,7 +10,7 @@ from labkit.course.config import config
 from labkit.distributed import inference_costs as costs
 from labkit.distributed.gpt.cache import Reader, read
 from labkit.distributed.gpt.model import GPT, Config
-from labkit.distributed.language_models import LanguageModel, language_model, language_models
+from labkit.distributed.language_models import LanguageModel, language_model
 from labkit.hardware import machine, machines
 from tests.notebooks.running import Run
 
@@ -93,16 +93,16 @@ def test_the_table_of_models(lesson):
     rows = {row[0]: row[1:] for row in table(printed(lesson, "model.kv_heads"))}
     assert rows["Llama 3.1 8B"] == ["8", "128 GB", "16.1 GB", "131 kB", "1.07 GB"]
     assert rows["Llama 2 7B"] == ["32", "108 GB", "13.5 GB", "524 kB", "4.29 GB"]
-    assert {model.name for model in language_models().values()} <= rows.keys()
+    assert {"GPT-2 (124M)", "Llama 3.1 405B"} <= rows.keys()
 
 
 def test_all_write_the_same(lesson):
-    rows = table(printed(lesson, WRITES))
-    assert [row[-2:] for row in rows if row[0] in ("0", "0.8")] == [["yes", "yes"]] * 2
+    said = printed(lesson, WRITES)
+    assert "yours: 120 equal: True" in said and "labkit's: 140 equal: True" in said
 
 
 def test_a_wrong_attention_would_show_and_a_cache_that_outlives_its_context(lesson, monkeypatch):
-    """160 characters behind a prompt of 5 go beyond the 128 that the context holds."""
+    """140 characters behind a prompt of 5 go beyond the 128 that the context holds."""
     attend_one = lesson.namespace["attend_one"]
 
     def without_the_cache(q, k, v, keys, values):
@@ -116,9 +116,7 @@ def test_a_wrong_attention_would_show_and_a_cache_that_outlives_its_context(less
 
     monkeypatch.setattr(Reader, "logits", keeps_positions)
     said, _ = lesson.again(WRITES, attend_one=without_the_cache)
-    rows = [row[-2:] for row in table(said) if row[0] in ("0", "0.8")]
-    assert [yours for yours, _ in rows] == ["no", "no"]
-    assert "no" in [by_cache for _, by_cache in rows]
+    assert "yours: 120 equal: False" in said and "labkit's: 140 equal: False" in said
 
 
 def test_the_counts(lesson):
@@ -126,8 +124,8 @@ def test_the_counts(lesson):
     rows = [row for row in table(said) if row[0] in ("prefill", "decode")]
     assert [row[2] for row in rows] == ["yes"] * 3
     assert [row[3] for row in rows] == ["180 MFLOP", "1.8 MFLOP", "28.8 MFLOP"]
-    assert [row[5] for row in rows] == ["3.21 MB"] * 3
-    assert [row[6] for row in rows] == ["410 kB", "410 kB", "6.55 MB"]
+    assert [row[4] for row in rows] == ["3.21 MB"] * 3
+    assert [row[5] for row in rows] == ["410 kB", "410 kB", "6.55 MB"]
     assert "operations of a decode step: 74 (counted" in said
     assert "16 x 100 tokens' cache: 6.55 MB (predicted" in said
     half, _ = lesson.again(COUNTS, step_flops=lambda *sizes: np.array([1]))
@@ -136,18 +134,18 @@ def test_the_counts(lesson):
 
 def test_what_is_timed_is_what_the_table_says(lesson):
     """Not how long it takes: which steps, and with how many FLOPs."""
-    fewer = [row[3] for row in table(printed(lesson, LENGTHS)) if row[0] in ("64", "256", "1,000")]
-    assert fewer == ["64", "256", "1,000"]
+    fewer = [row[3] for row in table(printed(lesson, LENGTHS)) if row[0] in ("256", "1,000")]
+    assert fewer == ["256", "1,000"]
     wide = lesson.namespace["wide"]
     weights = sum(weight.numel() for weight in wide.parameters())
     assert round(weights / 1e6) == 76 and round(4 * weights / 1e6) == 303
-    rows = [row for row in table(printed(lesson, WIDE)) if row[0] in ("prefill", "decode")]
-    sizes = LanguageModel.of(wide.config)
-    assert [row[1] for row in rows] == ["1", "16", "64", "1"]
-    assert [row[3] for row in rows] == ["153 MFLOP", "2.44 GFLOP", "9.78 GFLOP", "9.77 GFLOP"]
-    assert round(sizes.forward_flops(64) / 1e7) == 977
+    rows = [row for row in table(printed(lesson, WIDE)) if row[0] in ("1", "64")]
+    assert [row[:3] for row in rows] == [
+        ["1", "153 MFLOP", "303 MB"],
+        ["64", "9.78 GFLOP", "303 MB"],
+    ]
     taken, results = lesson.namespace["taken"], lesson.namespace["results"]
-    assert float(results["64 sequences"]) == taken["decode", 64] / taken["decode", 1]
+    assert float(results["64 sequences"]) == taken[64] / taken[1]
 
 
 def test_fewer_flops_by_as_many_times_as_there_are_tokens():
@@ -199,7 +197,7 @@ def test_what_the_mask_hides(text):
         hidden = n * (n - 1) // 2 * 4 * LLAMA.layers * LLAMA.heads * LLAMA.head_width
         shares[n] = round(100 * hidden / LLAMA.forward_flops(n))
     assert shares == {8_192: 11, 131_072: 41}
-    assert "hides 11 % of our FLOPs with 8,192 tokens, and 41 % with 131,072" in text
+    assert "11 % of these FLOPs with 8,192 tokens, and 41 % with 131,072" in text
     assert "nothing passes" not in text
     seen = LLAMA.forward_flops(1000) - LLAMA.attention_flops(1000) / 2  # still bound by compute
     for device in machines().values():
@@ -211,11 +209,6 @@ def test_the_quizzes():
     short, long = costs.work(LLAMA, new=2000), costs.work(LLAMA, new=4000)
     times = float(costs.seconds(long, H100)) / float(costs.seconds(short, H100))
     assert 2 < times < 2.2
-    wide, narrow = language_model("llama2_7b"), language_model("llama31_8b")
-    assert wide.kv_bytes_per_token(2) == 4 * narrow.kv_bytes_per_token(2)
-    assert wide.attention_flops(1, 4000) == narrow.attention_flops(1, 4000)
-    cache = 200 * 4001 * narrow.kv_bytes_per_token(2)
-    assert cache > 6 * narrow.weight_bytes(2)
 
 
 def test_the_context_of_the_chapters_gpt(text):

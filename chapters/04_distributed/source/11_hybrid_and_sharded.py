@@ -10,7 +10,7 @@
 #     name: python3
 #   labkit:
 #     title: Hybrid and sharded
-#     minutes: 60
+#     minutes: 57
 #     needs: []
 # ---
 
@@ -97,7 +97,7 @@ guesses = {
 # `torch.cat(all_gather(shard)).view(D, D)` is the whole layer; if no name holds it, it is freed after use.
 # `reduce_scatter(t)` takes t of any shape, and returns this rank's flat chunk of the ranks' sum.
 #
-# **Exercise `distributed.sharded_step`**: forward and backward of several linear layers, without autograd; `dy` is the gradient of this rank's last output.
+# **Exercise `distributed.sharded_step`**: backward of several linear layers, without autograd; forward is there, and `dy` is the gradient of this rank's last output.
 # Gather each layer when needed, free it at once, and return the shards of the mean gradients.
 
 
@@ -108,11 +108,7 @@ def sharded_step(rank, ranks, shards, x, dy):
     inputs, gradients = [], []
     for shard in shards:
         inputs.append(x)
-        # STUB:
-        # pass  # yours: the layer's output becomes x
-        # BEGIN SOLUTION
         x = x @ torch.cat(all_gather(shard)).view(D, D)
-        # END SOLUTION
     for shard, x in zip(reversed(shards), reversed(inputs), strict=True):
         # STUB:
         # gradients.insert(0, torch.zeros_like(shard))  # yours; then dy of the layer before
@@ -144,28 +140,23 @@ sharded_step = check("distributed.sharded_step", sharded_step)
 # ZeRO-1 and 2 reduce-scatter gradients and gather updated weights: an all-reduce's two halves.
 #
 # Activations are of the rank's own sequences, so no stage of ZeRO cuts them.
-# But a block may keep its input only, and compute the rest again in backward: **recomputing**.
-# Let block 0 have an input of 2 bytes from the embedding, and make 30; the last 3 are the input of block 1, which makes 20.
-# Without recomputing, the 30 + 20 bytes that the blocks made wait for backward.
-# Recomputed, only the inputs wait: backward has $2 + 3 + 20 = 25$ bytes in block 1, then $2 + 30 = 32$ in block 0, the peak.
+# Where they do not fit, a block may keep its input only, and compute the rest again in backward: **recomputing** saves memory for one forward more.
 #
-# **Exercise `distributed.bytes_per_rank`**: in float32, a rank's state and its activations at their peak, without what is gathered for a moment.
-# `weights` is a multiple of `ranks`; `kept` and `inside` are arrays.
-# `np.cumsum([2, 3])` is [2, 5].
+# **Exercise `distributed.bytes_per_rank`**: in float32, a rank's state and its activations, without what is gathered for a moment.
+# `each` is the bytes of state for one weight; `activations` are the bytes of each block in this rank.
 
 
 # %% tags=["exercise:distributed.bytes_per_rank"]
-def bytes_per_rank(weights, ranks, stage, kept, inside, recompute):
-    """a count of weights; bytes of each block's input [B], of all it makes [B] -> bytes"""
+def bytes_per_rank(weights, ranks, stage, activations):
+    """counts of weights and ranks, ZeRO's stage, bytes of each block's activations [B] -> bytes"""
     # STUB:
-    # each = activations = 0  # yours
+    # each = 0  # yours
     # BEGIN SOLUTION
     each = 4 / ranks if stage >= 3 else 4
     each += 4 / ranks if stage >= 2 else 4
     each += 8 / ranks if stage >= 1 else 8
-    activations = (np.cumsum(kept) + inside).max() if recompute else inside.sum()
     # END SOLUTION
-    return weights * each + activations
+    return weights * each + activations.sum()
 
 
 bytes_per_rank = check("distributed.bytes_per_rank", bytes_per_rank)
@@ -197,10 +188,10 @@ import math
 def group_along(rank, lengths, side):
     """a rank, the lengths of the mesh's sides, the place of a side -> list of ranks"""
     stride = math.prod(lengths[side + 1 :])  # how far neighbours are apart
+    place = rank // stride % lengths[side]  # this rank's, along the side
     # STUB:
     # return []  # yours
     # BEGIN SOLUTION
-    place = rank // stride % lengths[side]
     first = rank - place * stride
     return [first + k * stride for k in range(lengths[side])]
     # END SOLUTION
@@ -283,34 +274,8 @@ memory_picture(runs, {name: bytes_of_state(830_208, 4, stage) for stage, name in
 # <!-- holds: max(run.at_peak["gradients"] for run in runs.values()) < 0.05 * size and 0.95 * runs["ZeRO-1"].peak < runs["ZeRO-2"].peak <= runs["ZeRO-1"].peak -->
 #
 # These steps have one micro-batch; with m, data parallel still all-reduces once.
-# ZeRO-3 gathers twice and reduce-scatters once for each: with m = 4, $12 \frac{n-1}{n} S$ (9, if gradients stay whole until the last).
+# ZeRO-3 gathers twice and reduce-scatters once for each: with m = 4, $12 \frac{n-1}{n} S$.
 # <!-- holds: abs(runs["ZeRO-3"].sent / (3 / 4 * size) - 12 / 4) < 0.001 -->
-#
-# ### Recomputing
-#
-# Runs of 2 and 4 blocks say what a block and the rest make; does your formula predict 8 blocks?
-
-# %%
-from labkit.distributed.sharded.recompute import activations_of_step
-
-two, four = activations_of_step(blocks=2), activations_of_step(blocks=4)
-inside = (four.peak - two.peak) // 2
-rest = two.peak - 2 * inside  # embedding, last norm, head, loss
-kept = 8 * 64 * 128 * 4  # an input: sequences x tokens x width x 4 bytes
-rows = []
-for recompute in (False, True):
-    real = activations_of_step(blocks=8, recompute=recompute)
-    blocks = bytes_per_rank(0, 1, 0, np.full(8, kept), np.full(8, inside), recompute)
-    expected = predicted(rest + blocks, "B", "your formula + rest")
-    peak = counted(real.peak, "B", "live tensors")
-    rows.append([recompute, expected, peak, real.forwards, real.same_gradients])
-heads = ["recomputed", "formula", "activations", "forwards of blocks", "gradients as without"]
-figures.table(heads, rows, note="Forwards are counted, too.")
-
-# %% [markdown]
-# A fifth of the activations, for one forward more of each block: a third more arithmetic, as backward is worth two forwards (*predicted*).
-# <!-- holds: round(rows[0][2].value / rows[1][2].value) == 5 and rows[1][3] - rows[0][3] == 8 -->
-# <!-- holds: [row[4] for row in rows] == [True, True] and all(abs(row[1].value / row[2].value - 1) < 0.01 for row in rows) -->
 #
 # ### 1,024 ranks
 #
@@ -442,7 +407,7 @@ print("PyTorch needs Python", metadata.metadata("torch")["Requires-Python"])
 # ### Outside
 #
 # PyTorch has `fully_shard(module, mesh=mesh, mp_policy=MixedPrecisionPolicy(...))`, DeepSpeed `stage` 3 under `zero_optimization`.
-# To recompute, call `torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)`.
+# To recompute a block in PyTorch, call `torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)`.
 # We left out gathering ahead of time, and clipping.
 #
 # ## Quiz
@@ -452,10 +417,8 @@ print("PyTorch needs Python", metadata.metadata("torch")["Requires-Python"])
 # %%
 # STUB:
 # quiz("distributed.quiz_second_gather", None)
-# quiz("distributed.quiz_longer_texts", None)
 # quiz("distributed.quiz_where_to_lay", None)
 # BEGIN SOLUTION
 quiz("distributed.quiz_second_gather", "c")
-quiz("distributed.quiz_longer_texts", "b")
 quiz("distributed.quiz_where_to_lay", "a")
 # END SOLUTION

@@ -4,7 +4,6 @@ units               weights as one flat vector, a chunk of it for each rank
 zero                ZeRO's stages 0 to 3 by hand, for any module: weights, gradients, moments
 optimizer           an optimiser whose state is cut over the ranks
 memory              the bytes that each stage keeps, by formula
-recompute           activation checkpointing
 fsdp2               PyTorch's own: `fully_shard`, and on a 2-D mesh
 mesh_groups         ranks as the cells of a grid, and which of them form a group
 two_dimensions      data x tensor and data x pipeline

@@ -5,6 +5,7 @@ runs[0][3].held                 # bytes of rank 0 in stage 3, by kind
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import torch
@@ -61,9 +62,13 @@ def train_stage(
     losses = []
     for step in range(plan.steps):
         inputs, targets = share_of(plan.batch_of(step, tokens), ranks, rank)
-        with recorded() as messages, counted_bytes(sharded, optimizer) as memory:
+        last = step == plan.steps - 1  # to count bytes takes longer than to train
+        with (
+            recorded() as messages,
+            counted_bytes(sharded, optimizer) if last else nullcontext() as memory,
+        ):
             losses.append(backward(sharded, inputs, targets))
-            held = memory.by_kind()
+            held = memory.by_kind() if last else {}
             sharded.finish()
             optimizer.step()
             optimizer.zero_grad()

@@ -157,28 +157,18 @@ one_number = edit(
 everything_at_once = edit(
     BYTES, "everything_at_once", "stage >= 3", "stage >= 1", ("stage >= 2", "stage >= 1")
 )
-state_alone = edit(BYTES, "state_alone", "weights * each + activations", "weights * each")
-RECOMPUTED = "(np.cumsum(kept) + inside).max()"
-inputs_alone = edit(BYTES, "inputs_alone", RECOMPUTED, "kept.sum()")
-only_one = edit(BYTES, "only_one", RECOMPUTED, "inside.max()")
-inside_of_all = edit(BYTES, "inside_of_all", RECOMPUTED, "(kept + inside).sum()")
-largest_beside_all = edit(BYTES, "largest_beside_all", RECOMPUTED, "kept.sum() + inside.max()")
-first_moment = edit(BYTES, "first_moment", RECOMPUTED, "kept.sum() + inside[-1]")
+state_alone = edit(BYTES, "state_alone", "weights * each + activations.sum()", "weights * each")
 shared_activations = edit(
     BYTES,
     "shared_activations",
-    "weights * each + activations",
-    "weights * each + activations / (ranks if stage else 1)",
+    "weights * each + activations.sum()",
+    "weights * each + activations.sum() / (ranks if stage else 1)",
 )
-ACTIVATIONS = "weights * each + activations"
-SHARED = "weights * each + activations / ranks"
+ACTIVATIONS = "weights * each + activations.sum()"
+SHARED = "weights * each + activations.sum() / ranks"
 shared_by_all = edit(BYTES, "shared_by_all", ACTIVATIONS, SHARED)
 shared_in_3 = edit(
     BYTES, "shared_in_3", ACTIVATIONS, f"{ACTIVATIONS} / (ranks if stage == 3 else 1)"
-)
-embedding_too = edit(BYTES, "embedding_too", "else inside.sum()", "else inside.sum() + kept[0]")
-all_inputs_too = edit(
-    BYTES, "all_inputs_too", "else inside.sum()", "else inside.sum() + kept.sum()"
 )
 each_its_own = edit(
     BYTES,
@@ -190,9 +180,6 @@ each_its_own = edit(
 )
 as_zero_1 = edit(BYTES, "as_zero_1", "stage >= 2", "stage >= 3")
 zero_3_too_early = edit(BYTES, "zero_3_too_early", "stage >= 3", "stage >= 2")
-from_behind = edit(BYTES, "from_behind", RECOMPUTED, "(np.cumsum(kept[::-1])[::-1] + inside).max()")
-inputs_turned = edit(BYTES, "inputs_turned", "np.cumsum(kept)", "np.cumsum(kept[::-1])")
-inputs_before = edit(BYTES, "inputs_before", "np.cumsum(kept)", "np.cumsum(kept) - kept")
 swapped_stages = edit(
     BYTES,
     "swapped_stages",
@@ -212,53 +199,33 @@ whole_bytes = edit(
     BYTES, "whole_bytes", SHARES[0], "4 // ranks if stage >= 3 else 4",
     (SHARES[1], "4 // ranks if stage >= 2 else 4"), ("8 / ranks", "8 // ranks"),
 )  # fmt: skip
-never_again = edit(
-    BYTES, "never_again", f"{RECOMPUTED} if recompute else inside.sum()", "inside.sum()"
-)
-always_again = edit(BYTES, "always_again", " if recompute else inside.sum()", "")
-stores_inputs = edit(BYTES, "stores_inputs", "else inside.sum()", "else kept.sum()")
-stores_the_largest = edit(BYTES, "stores_the_largest", "else inside.sum()", "else inside.max()")
-all_but_the_last = edit(BYTES, "all_but_the_last", "else inside.sum()", "else inside[:-1].sum()")
-moments_added = edit(BYTES, "moments_added", RECOMPUTED, "(np.cumsum(kept) + inside).sum()")
-own_input_only = edit(BYTES, "own_input_only", RECOMPUTED, "(kept + inside).max()")
 
 
-def in_whole_numbers(weights, ranks, stage, kept, inside, recompute):
+def in_whole_numbers(weights, ranks, stage, activations):
     state = [4 * weights, 4 * weights, 8 * weights]  # weights, gradients, moments
     for kind in range(3 - stage, 3):
         state[kind] //= ranks
-    waiting, peak = 0, 0
-    for own, made in zip(kept.tolist(), inside.tolist(), strict=True):
-        waiting += own
-        peak = max(peak, waiting + made)
-    return sum(state) + (peak if recompute else sum(inside.tolist()))
+    return sum(state) + sum(activations.tolist())
 
 
-def adds_up_in_place(weights, ranks, stage, kept, inside, recompute):
+def in_place(weights, ranks, stage, activations):
     shares = [1, ranks]
     each = 4 / shares[stage > 2] + 4 / shares[stage > 1] + 8 / shares[stage > 0]
-    if recompute:
-        np.cumsum(kept, out=kept)
-        return weights * each + (kept + inside).max()
-    inside[0] += inside[1:].sum()
-    return weights * each + inside[0]
+    activations[0] += activations[1:].sum()
+    return weights * each + activations[0]
 
 
-def by_the_table(weights, ranks, stage, kept, inside, recompute):
+def by_the_table(weights, ranks, stage, activations):
     from labkit.distributed.sharded.memory import bytes_of_state
 
-    activations = (kept.cumsum() + inside).max() if recompute else inside.sum()
-    return bytes_of_state(weights, ranks, stage).total + activations
+    return bytes_of_state(weights, ranks, stage).total + activations.sum()
 
 
-def by_moments(weights, ranks, stage, kept, inside, recompute):
+def by_rows(weights, ranks, stage, activations):
     table = np.array([[4, 4, 8]] * 4, dtype=float)
     for row in range(1, 4):
         table[row, 3 - row :] /= ranks
-    moments = [sum(inside)]
-    if recompute:
-        moments = [sum(kept[: b + 1]) + inside[b] for b in range(len(kept))]
-    return int(table[stage].sum() * weights + max(moments) + 0.5)
+    return int(table[stage].sum() * weights + activations.sum() + 0.5)
 
 
 # --- distributed.group_along
@@ -383,29 +350,12 @@ PLANTED = {
         (shared_activations, "From stage 1 on, the activations"),
         (shared_by_all, "In every stage, the activations"),
         (shared_in_3, "Stage 3 divides the activations"),
-        (embedding_too, "block 0's input is counted beside"),
-        (all_inputs_too, "a later block's input is counted there already"),
         (each_its_own, "what the stages before it cut, too"),
         (as_zero_1, "stage 2 cuts them already"),
         (zero_3_too_early, "stage 3 cuts them"),
-        (from_behind, "those of the blocks before still wait"),
-        (inputs_turned, "from the last block on"),
-        (inputs_before, "a block's own input is missing"),
-        (inputs_alone, "all of it is there"),
-        (only_one, "the inputs of the blocks before it wait"),
-        (inside_of_all, "only one at a time has it"),
-        (largest_beside_all, "those of later blocks are gone"),
-        (first_moment, "a later one may be worse"),
         (mixed, "the bytes of mixed precision"),
         (whole_bytes, "Bytes a weight are rounded down"),
-        (never_again, "and all of one block only"),
-        (always_again, "looked at: without recomputing"),
-        (stores_inputs, "Without recomputing, only the inputs"),
-        (stores_the_largest, "Without recomputing, only the largest block"),
-        (all_but_the_last, "the last block is left out"),
-        (moments_added, "backward's moments are added up"),
-        (own_input_only, "only a block's own input is counted"),
-        (adds_up_in_place, "changes its input"),
+        (in_place, "changes its input"),
         (by_the_table, "labkit.distributed.sharded"),
     ],
     GROUP: [
@@ -430,17 +380,16 @@ PLANTED = {
         (by_mesh, "labkit.distributed.sharded"),
     ],
 }
-ONE_BLOCK = (8, 1, 0, np.array([8]), np.array([40]), False)
 LIKE_ONE = [([np.ones(1, "f4")], np.full((1, 1), 3, "f4"), np.full((1, 1), 5, "f4"))]  # W = 1
 RIGHT_ON = {
     dy_first: (LIKE_ONE,),
     of_outputs: (LIKE_ONE,),
-    one_number: (0, 2, 1, np.array([8]), np.array([40]), False),
-    state_alone: (8, 2, 1, np.array([0]), np.array([0]), False),
-    adds_up_in_place: ONE_BLOCK,
+    one_number: (0, 2, 1, np.array([40])),
+    in_place: (8, 1, 0, np.array([40])),
+    state_alone: (8, 2, 1, np.array([0])),
 }
 ALSO_RIGHT = {
     STEP: [by_torch_and_sparing, by_places],
-    BYTES: [by_moments, in_whole_numbers],
+    BYTES: [by_rows, in_whole_numbers],
     GROUP: [on_a_grid, by_recursion, by_numpy_indices],
 }

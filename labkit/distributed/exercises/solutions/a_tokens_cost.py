@@ -24,9 +24,9 @@ def attend_one(q, k, v, keys, values):
     """New q [H,W], k and v [K,W]; cached keys, values [P,K,W] -> [H,W], keys, values [P+1,K,W]."""
     # H query heads, K heads of keys, each W wide; P tokens are in the cache
     mixed = np.zeros_like(q)
-    keys = np.concatenate([keys, k[None]])
+    keys = np.concatenate([keys, k[None]])  # one more token, the last
     values = np.concatenate([values, v[None]])
-    group = len(q) // len(k)
+    group = len(q) // len(k)  # so many query heads share one head of keys
     for h in range(len(q)):
         weights = softmax(keys[:, h // group] @ q[h] / np.sqrt(q.shape[1]))
         mixed[h] = weights @ values[:, h // group]
@@ -36,7 +36,7 @@ def attend_one(q, k, v, keys, values):
 def decode_seconds(past, weights, layers, heads, kv_heads, head_width, size, peak, bandwidth):
     """Tokens read before [N]; sizes; bytes of a number; FLOP/s; B/s -> seconds."""
     flops = step_flops(past, 1, weights, layers, heads * head_width).sum()
-    token = 2 * layers * kv_heads * head_width * size
+    token = 2 * layers * kv_heads * head_width * size  # bytes of its keys and values
     moved = weights * size + (past + 2).sum() * token
     return max(flops / peak, moved / bandwidth)
 

@@ -7,7 +7,6 @@ Edit that, and build again. The code is as dense as it stands in the lesson.
 
 import math
 
-import numpy as np
 import torch
 
 from labkit.distributed import all_gather, reduce_scatter
@@ -26,19 +25,18 @@ def sharded_step(rank, ranks, shards, x, dy):
     return gradients
 
 
-def bytes_per_rank(weights, ranks, stage, kept, inside, recompute):
-    """a count of weights; bytes of each block's input [B], of all it makes [B] -> bytes"""
+def bytes_per_rank(weights, ranks, stage, activations):
+    """counts of weights and ranks, ZeRO's stage, bytes of each block's activations [B] -> bytes"""
     each = 4 / ranks if stage >= 3 else 4
     each += 4 / ranks if stage >= 2 else 4
     each += 8 / ranks if stage >= 1 else 8
-    activations = (np.cumsum(kept) + inside).max() if recompute else inside.sum()
-    return weights * each + activations
+    return weights * each + activations.sum()
 
 
 def group_along(rank, lengths, side):
     """a rank, the lengths of the mesh's sides, the place of a side -> list of ranks"""
     stride = math.prod(lengths[side + 1 :])  # how far neighbours are apart
-    place = rank // stride % lengths[side]
+    place = rank // stride % lengths[side]  # this rank's, along the side
     first = rank - place * stride
     return [first + k * stride for k in range(lengths[side])]
 
