@@ -4,16 +4,28 @@ from collections.abc import Sequence
 
 import pytest
 
-# Lessons whose solved cells take more than fifteen core-seconds. By day nbval runs their notebooks,
+# Lessons whose solved cells take more than eight core-seconds. By day nbval runs their notebooks,
 # where a wrong answer hands on ours, and tests/exercises checks their solutions.
 DEAR = {
+    "convolution_kernels": "01_gpu/5_convolution_kernels",
+    "debugging_and_profiling": "01_gpu/6_debugging_and_profiling",
     "training": "01_gpu/7_training",
     "training_on_a_tpu": "02_tpu/5_training_on_a_tpu",
+    "int8_from_the_formula": "03_fpga/1_int8_from_the_formula",
+    "a_multiply_accumulate_array": "03_fpga/2_a_multiply_accumulate_array",
+    "folding_under_a_budget": "03_fpga/6_folding_under_a_budget",
+    "the_overlay": "03_fpga/7_the_overlay",
+    "the_network_on_the_board": "03_fpga/8_the_network_on_the_board",
     "video_in_video_out": "03_fpga/9_video_in_video_out",
+    "processes_and_collectives": "04_distributed/1_processes_and_collectives",
     "data_parallel_by_hand": "04_distributed/3_data_parallel_by_hand",
+    "overlap_and_buckets": "04_distributed/4_overlap_and_buckets",
+    "fewer_bytes": "04_distributed/5_fewer_bytes",
+    "parameter_servers": "04_distributed/6_parameter_servers",
     "faults": "04_distributed/7_faults",
     "unlike_machines": "04_distributed/8_unlike_machines",
     "tensor_parallel": "04_distributed/9_tensor_parallel",
+    "pipeline": "04_distributed/10_pipeline",
     "hybrid_and_sharded": "04_distributed/11_hybrid_and_sharded",
     "restarts_and_monitoring": "04_distributed/12_restarts_and_monitoring",
     "a_tokens_cost": "04_distributed/13_a_tokens_cost",

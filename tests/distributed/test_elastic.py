@@ -80,6 +80,9 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.night(
+    instead="tests/distributed/test_elastic.py::test_where_torchrun_may_start_it_does"
+)
 def test_where_torchrun_may_not_start_the_program_is_started_again(tmp_path, monkeypatch, capsys):
     forbid(tmp_path, monkeypatch)
     path, notes = program(tmp_path, LAUNCHES)

@@ -534,7 +534,7 @@ def test_a_program_without_the_usual_last_lines(tmp_path):
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
 
 
-@pytest.mark.night(instead="tests/distributed/test_sockets.py::test_torchrun")
+@pytest.mark.night(instead="tests/distributed/test_schedulers.py::test_torchrun_s_command_runs")
 def test_the_same_program_under_torchrun(tmp_path):
     """Two launches in a row, one of which trains; no rank aborts when it leaves the group."""
     program = tmp_path / "program.py"

@@ -108,6 +108,7 @@ if os.environ["RANK"] == "0":  # two ranks that print at once would share a line
 """
 
 
+@pytest.mark.night(instead="tests/distributed/test_sockets.py::test_tensorflow")
 def test_torchrun(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(LOOKS)

@@ -301,6 +301,7 @@ def test_one_worker_is_plain_sgd(one_worker):
     assert float(moved) > 0.05, "the steps are large against what is compared"
 
 
+@pytest.mark.night(instead="tests/distributed/test_switched_hosts.py::test_the_trials_run_on_hosts")
 @needs_hosts
 def test_the_servers_were_on_two_hosts(one_worker):
     run, addresses, crossed = one_worker

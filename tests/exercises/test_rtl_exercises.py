@@ -23,13 +23,19 @@ from labkit.checks.registry import registered
 from labkit.course.catalogue import Course
 from labkit.course.config import config
 from labkit.fpga.errors import RTLError
-from tests.exercises.answers import ALSO_RIGHT, MODULES, PLANTED, RIGHT_ON, plants_of
+from tests.exercises.answers import ALSO_RIGHT, DEAR_IDS, MODULES, PLANTED, RIGHT_ON, plants_of
 from tests.exercises.edits import edit, solution, sources
 
 BY_DAY = "tests/exercises/test_exercises.py::test_four_planted_answers_are_tried_by_day"
 PLANTS = plants_of(MODULES, instead=BY_DAY)
 # Other styles by night: each is compiled in all sizes, and the solution shows that right ones pass.
-SOLUTIONS = [pytest.param(id, solution(id), id=f"{id}-{solution(id).__name__}") for id in MODULES]
+IN_THE_LESSON = pytest.mark.night(
+    instead="tests/notebooks/test_notebooks.py::test_its_solved_cells_run_in_the_test_of_its_numbers"
+)
+SOLUTIONS = [  # by day the test of a lesson's numbers checks them, where its cells are not dear
+    pytest.param(id, solution(id), id=id, marks=() if id in DEAR_IDS else IN_THE_LESSON)
+    for id in MODULES
+]
 OTHERS = [
     pytest.param(id, answer, id=f"{id}-{answer.__name__}")
     for id in MODULES
@@ -117,18 +123,13 @@ def test_the_planted_modules_part_what_a_learner_may_confuse(id):
     assert len(exercise.hints) >= 2
 
 
-@pytest.mark.night(
-    instead="tests/notebooks/test_notebooks.py::test_its_solved_cells_run_in_the_test_of_its_numbers"
-)
 @pytest.mark.parametrize(("id", "answer"), SOLUTIONS)
 def test_the_solution_is_right(id, answer, capsys):
     returned, said = asked(id, answer, capsys)
     assert returned is answer and "is solved" in said, said
 
 
-@pytest.mark.night(
-    instead="tests/notebooks/test_notebooks.py::test_its_solved_cells_run_in_the_test_of_its_numbers"
-)
+@IN_THE_LESSON
 @pytest.mark.parametrize(("id", "answer"), OTHERS)
 def test_a_module_in_another_style_is_right(id, answer, capsys):
     test_the_solution_is_right(id, answer, capsys)

@@ -43,6 +43,7 @@ def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
     assert not list(scratch.iterdir())
 
 
+@pytest.mark.night(instead="tests/fpga/test_models.py::test_a_change_of_anything_is_compiled_anew")
 def test_no_temporary_files_and_equal_things_once(tmp_path, monkeypatch):
     scratch, kept = tmp_path / "scratch", tmp_path / "kept"
     scratch.mkdir()

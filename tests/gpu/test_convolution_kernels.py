@@ -123,6 +123,7 @@ def test_direct_is_the_reference(geometry, seed):
     assert_right(direct, *geometry, seed)
 
 
+@pytest.mark.night(instead="tests/gpu/test_convolution_kernels.py::test_special_shapes")
 @settings(max_examples=8)
 @given(geometries(), st.integers(0, 99))
 def test_implicit_is_the_reference(geometry, seed):

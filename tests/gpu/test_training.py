@@ -73,6 +73,9 @@ def test_a_step_executes_few_instructions_for_its_arithmetic(pictures, monkeypat
     assert [executed[name] for name in none] == [0, 0, 0]
 
 
+@pytest.mark.night(
+    instead="tests/gpu/test_training.py::test_a_step_executes_few_instructions_for_its_arithmetic"
+)
 def test_a_kernel_is_compiled_once_and_not_in_every_step(pictures, monkeypatch):
     images, labels = pictures
     model = ConvNet(convnet.init(0))

@@ -107,6 +107,10 @@ def all_trainings(rank, ranks):
 
 
 SHARED = {2: (True, False), 4: (True,)}
+BY_NIGHT = pytest.mark.night(
+    instead="tests/distributed/tensor_parallel/test_tensor_parallel.py::"
+    "test_by_hand_it_is_the_training_of_one_process"
+)
 
 
 @cache
@@ -114,12 +118,12 @@ def trained(ranks):
     return launch(all_trainings, ranks, timeout=ENOUGH)
 
 
-@pytest.fixture(params=SHARED)
+@pytest.fixture(params=[2, pytest.param(4, marks=BY_NIGHT)])
 def hands(request):
     return [hands for hands, _ in trained(request.param)]
 
 
-@pytest.fixture(params=[(2, True), (4, True), (2, False)])
+@pytest.fixture(params=[(2, True), (2, False), pytest.param((4, True), marks=BY_NIGHT)])
 def pytorchs(request):
     ranks, share_input = request.param
     return share_input, [pytorchs[share_input] for _, pytorchs in trained(ranks)]
