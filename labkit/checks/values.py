@@ -33,17 +33,18 @@ _INFINITY_FROM = (
 
 
 def wrong_value(
-    value: object, expected: np.ndarray, name: str, exercise: Exercise
+    value: object, expected: np.ndarray, output: int, exercise: Exercise
 ) -> Problem | None:
-    """The first thing that is wrong with a returned value, the output `name`; None if nothing."""
+    """The first thing that is wrong with the value at position `output`; None if nothing."""
+    name, asked = exercise.outputs[output], exercise.dtype_of(output)
     got = as_array(value)
     if got is None:
         return _wrong_type(value, expected, name)
     if got.shape != expected.shape:
         return _wrong_shape(got, expected, name)
     right = close(got, expected, exercise)
-    wanted = exercise.dtype or KINDS[expected.dtype.kind]
-    free = exercise.dtype is None and _is_number(got) and _is_number(expected)
+    wanted = asked or KINDS[expected.dtype.kind]
+    free = asked is None and _is_number(got) and _is_number(expected)
     # A whole number is one, whether it is kept as an int or as a float.
     if free and (right.all() or got.dtype.kind == "f"):
         wanted = "any"

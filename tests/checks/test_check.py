@@ -388,6 +388,23 @@ def test_exact_dtype_is_asked_and_handed_on(exercises, answer, right):
         assert handed_on(*seeded_cases(exact)[1].args).dtype == np.float32
 
 
+def test_each_output_may_have_a_dtype_of_its_own(exercises, answer):
+    def both(dy, x):
+        return dy.T @ x, dy.sum(axis=0)
+
+    def narrow(dy, x):
+        return dy.T @ x, dy.sum(axis=0).astype(np.float32)
+
+    exact = dataclasses.replace(exercises["backward"], id="toy.each", dtype=(None, "float32"))
+    with registered(exact):
+        assert "`db` has dtype float64; it should be float32." in answer(both, "toy.each")
+        assert answer(narrow, "toy.each").startswith("Right")
+        dw, db = check("toy.each", both)(*seeded_cases(exact)[1].args)
+        assert (dw.dtype, db.dtype) == (np.float64, np.float32)
+    with pytest.raises(ValueError, match="one entry for each of the outputs"):
+        dataclasses.replace(exact, dtype=("float32",))
+
+
 def test_integers_are_compared_exactly(answer):
     count = Exercise(
         "toy.count",
