@@ -22,6 +22,13 @@ _CURES = {
     GeneratorType: "A function with `yield` hands out a generator: use `return`.",
     CoroutineType: "A function defined with `async def` hands out a coroutine: use `def`.",
 }
+_LENGTH_1 = {  # sign of how many axes there are too many -> what to say of those of length 1
+    1: "An axis of length 1 is too many: `keepdims=True`, `None` in an index or a slice of one "
+    "entry, where an index would do, leaves it there.",
+    0: "They differ in axes of length 1: they are in another order.",
+    -1: "An axis of length 1 is missing: keep each axis, also where it is 1 long. A sum drops the "
+    "axis that it goes along, unless it has `keepdims=True`.",
+}
 _NAN_FROM = (
     "NaN comes from 0/0, from inf - inf, from the root or logarithm of a negative number, "
     "or from `np.empty` read before it is filled."
@@ -69,6 +76,8 @@ def _wrong_type(got: object, expected: np.ndarray, name: str) -> Problem:
     details = ()
     if got is None:
         headline = f"`{name}` is None: it has not been computed yet."
+        if not expected.ndim:
+            headline = f"`{name}` is None; it should be {number_pair(expected, expected)[1]}."
     elif kind is np.ndarray:
         headline = f"`{name}` is an array of dtype {got.dtype}; it should hold plain numbers."
         cure = "It often comes from rows of different lengths, or from None among the numbers."
@@ -97,7 +106,7 @@ def _wrong_shape(got: np.ndarray, expected: np.ndarray, name: str) -> Problem:
     if got.ndim > 1 and got.shape == expected.shape[::-1]:
         details = ("That is the shape of the transpose.",)
     elif _squeezed(got.shape) == _squeezed(expected.shape):
-        details = ("They differ in axes of length 1: keep each axis, also where it is 1 long.",)
+        details = (_LENGTH_1[np.sign(got.ndim - expected.ndim)],)
     elif got.size == expected.size:
         details = ("The number of elements is right; they are arranged differently.",)
     elif got.ndim == expected.ndim + 1:

@@ -50,6 +50,25 @@ def test_the_stub_is_not_an_error(answer):
     assert record.load()["exercises"] == {}
 
 
+def test_none_in_some_cases_is_no_stub(answer, exercises):
+    place = Exercise(
+        "toy.place",
+        lambda x: int(x.argmax()) if x.size else -1,
+        lambda rng: [Case(str(n), (rng.normal(size=n),)) for n in (3, 0, 7, 1, 5)],
+        ("Look.",),
+    )
+    with registered(place):
+        text = answer(lambda x: int(x.argmax()) if x.size else None, "toy.place")
+        assert "Look again: In this case the function returns None; it should return -1." in text
+        assert answer(lambda x: None, "toy.place").startswith("Not yet:")
+    both = dataclasses.replace(
+        exercises["backward"], id="toy.both", oracle=lambda dy, x: (dy.sum(), x.sum())
+    )
+    with registered(both):
+        text = answer(lambda dy, x: (None, x.sum()), "toy.both")
+        assert "`dw` is None; it should be " in text
+
+
 def test_a_stub_of_several_outputs_is_not_an_error(answer):
     text = answer(lambda dy, x: (None, None), "toy.backward")
     assert text.startswith("Not yet: toy.backward is not solved yet: `dw` and `db` are still None.")
@@ -185,9 +204,12 @@ def test_changed_shape_and_nan_in_inputs(answer):
         ),
         (
             lambda y: y.ravel(),
-            "wrong shape: 1 element; it should be 1 × 1. They differ in axes of length 1",
+            "wrong shape: 1 element; it should be 1 × 1. An axis of length 1 is missing: keep",
         ),
-        (lambda y: y[None, :2], "wrong shape: 1 × 1 × 1; it should be 1 × 1."),
+        (
+            lambda y: y[None, :2],
+            "wrong shape: 1 × 1 × 1; it should be 1 × 1. An axis of length 1 is too many",
+        ),
         (lambda y: float(y[0, 0]), "wrong shape: a single number; it should be 1 × 1."),
         (lambda y: y.astype(int), "holds integers (int64); it should hold floating-point numbers"),
         (lambda y: y > 0, "holds truth values (bool); it should hold floating-point numbers"),
