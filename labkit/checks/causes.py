@@ -62,6 +62,7 @@ def likely_cause(exercise: Exercise, trials: list[Trial], output: int | None) ->
     """
     search = _Search(exercise, trials, output or 0)
     seekers = (
+        search.zeros,
         search.kept_between_calls,
         search.outputs_swapped,
         search.input_slip,
@@ -129,6 +130,13 @@ class _Search:
         return explained >= ENOUGH
 
     # The seekers, in their order.
+
+    def zeros(self) -> str | None:
+        """Nothing but 0 in all outputs: many a slip of the arguments makes zeros, too."""
+        values = [values for trial in self.trials for values in trial.got]
+        if any(one is None or one.any() for one in values):
+            return None
+        return "every value is 0, in all cases: what makes it 0?"
 
     def kept_between_calls(self) -> str | None:
         """Wrong where a shape comes again, since something is kept from the call before."""

@@ -97,7 +97,8 @@ class Exercise:
     wording         wording(args, output, got, expected) -> the headline for an output whose values
                     or shape are wrong, where a person would not speak of its numbers
     stub            what the lesson's stub computes: an answer that computes the same in every case
-                    is not solved yet, and not wrong (nor is one whose values are all 0)
+                    is not solved yet, and not wrong (nor is one whose values are all 0,
+                    if it computes nothing that the solution does not)
     groups          outputs, by their places, that a misconception has to explain all together,
                     such as the results of all ranks; an output in none of them stands alone
     shown           names of arguments, rows of whole numbers, that are printed themselves with a

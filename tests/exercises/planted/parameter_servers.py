@@ -364,6 +364,14 @@ whole_moments = edit(
 )
 
 
+other_way_round = edit(
+    THIRD,
+    "other_way_round",
+    "(pulled[i] < pushed) & (pushed < pushed[i])",
+    "(pushed < pulled[i]) & (pushed[i] < pushed)",
+)
+
+
 def in_order_of_pulls(pulled, pushed):
     order = np.argsort(pulled)
     pulled, pushed = pulled[order], pushed[order]
@@ -441,6 +449,7 @@ PLANTED = {
         (by_the_rule, "labkit.distributed.parameter_server"),
     ],
     THIRD: [
+        (other_way_round, "every value is 0, in all cases"),
         (and_its_own, "The step's own push is counted"),
         (counts_pulls, "a pull changes no weight"),
         (since_the_start, "all updates before the push"),
