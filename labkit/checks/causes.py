@@ -5,7 +5,7 @@ results into the learner's, in every case that it can be tried on, it is the lik
 slip fits, what the wrong values have in common is told: a factor, a place, the kind of case.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from warnings import catch_warnings, simplefilter
@@ -62,10 +62,12 @@ def likely_cause(exercise: Exercise, trials: list[Trial], output: int | None) ->
     """
     search = _Search(exercise, trials, output or 0)
     seekers = (
+        search.zeros,
         search.kept_between_calls,
         search.outputs_swapped,
         search.input_slip,
         search.output_slip,
+        search.kept_from_the_first_call,
         search.same_factor,
         search.kind_of_case,
         search.slip_where_wrong,
@@ -129,6 +131,13 @@ class _Search:
 
     # The seekers, in their order.
 
+    def zeros(self) -> str | None:
+        """Nothing but 0 in all outputs: many a slip of the arguments makes zeros, too."""
+        values = [values for trial in self.trials for values in trial.got]
+        if any(one is None or one.any() for one in values):
+            return None
+        return "every value is 0, in all cases: what makes it 0?"
+
     def kept_between_calls(self) -> str | None:
         """Wrong where a shape comes again, since something is kept from the call before."""
         if self.wrong and all(self._adds_earlier_results(trial) for trial in self.wrong):
@@ -141,6 +150,38 @@ class _Search:
                 "other numbers: something is kept from one call to the next."
             )
         return None
+
+    def kept_from_the_first_call(self) -> str | None:
+        """Calls with arrays as long as before get an argument, or the result, of the first one.
+
+        A single wrong call says so only where it is the last one: another may agree by chance.
+        """
+        if not self.wrong or (len(self.wrong) == 1 and self.wrong[0] is not self.in_order[-1]):
+            return None
+        firsts: dict[str, tuple] = {}
+        pairs = []  # a trial, and the arguments of the first call that looks like it
+        for trial in self.in_order:
+            form = repr(_shapes(trial.case, numbers=False))
+            pairs.append((trial, firsts.setdefault(form, trial.case.args)))
+        if len(firsts) == 1:  # only numbers: what is the same in all calls is a constant
+            return None
+        everything = range(len(self.names))
+        for kept in (everything, *([place] for place in everything)):
+            if all(self._is_of_the_first(*pair, kept) for pair in pairs):
+                what = "the result" if kept is everything else f"`{self.names[kept[0]]}`"
+                return (
+                    f"at a call with arguments as long as before, {what} is still that of the "
+                    "first such call: something is kept from one call to the next."
+                )
+        return None
+
+    def _is_of_the_first(self, trial: Trial, first: tuple, kept: Iterable[int]) -> bool:
+        """Whether this is the result with the arguments at the places `kept` of the first call."""
+        args = list(trial.case.args)
+        for place in kept:
+            args[place : place + 1] = first[place : place + 1]
+        candidate = self._of_changed_arguments(trial, lambda _: tuple(args))
+        return candidate is not None and self._is_result(trial, candidate)
 
     def _adds_earlier_results(self, trial: Trial) -> bool:
         """Whether the results of all calls before with a result of this shape are in it too."""
@@ -275,15 +316,17 @@ class _Search:
         return separating(right, wrong, asked)
 
 
-def _shapes(case: Case) -> list:
-    """What two calls with new data have in common."""
-    return [_shape(value) for value in case.args]
+def _shapes(case: Case, numbers: bool = True) -> list:
+    """What two calls with new data have in common: with whole numbers, which may be sizes."""
+    return [_shape(value, numbers) for value in case.args]
 
 
-def _shape(value: object) -> object:
-    """What is left of an argument without its numbers; arrays lie within tuples, too."""
+def _shape(value: object, numbers: bool) -> object:
+    """What is left of an argument without its data; arrays lie within tuples, too."""
     if isinstance(value, np.ndarray):
         return value.shape
     if isinstance(value, list | tuple):
-        return [_shape(one) for one in value]
-    return value if isinstance(value, int | str) else None
+        return [_shape(one, numbers) for one in value]
+    if isinstance(value, int):
+        return value if numbers else None
+    return value if isinstance(value, str) else None

@@ -116,8 +116,8 @@ def _one_value(returned: object) -> tuple | Problem:
 
 def _wrong_output(exercise: Exercise, values: tuple, expected: Outputs) -> Problem | None:
     """The problem of the first output that is wrong."""
-    for position, name in enumerate(exercise.outputs):
-        problem = wrong_value(values[position], expected[position], name, exercise)
+    for position, value in enumerate(values):
+        problem = wrong_value(value, expected[position], position, exercise)
         if problem is not None:
             return replace(problem, output=position)
     return None

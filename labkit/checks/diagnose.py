@@ -7,11 +7,13 @@ patterns that any exercise can show (`labkit.checks.causes`).
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from labkit.checks.as_given import has_own_work
 from labkit.checks.causes import Trial, likely_cause
 from labkit.checks.compare import returned_arrays
 from labkit.checks.equality import equal
 from labkit.checks.expected import Outputs, expected_outputs
 from labkit.checks.items import Case, Exercise, Misconception, Refused
+from labkit.checks.phrasing import number_pair
 from labkit.checks.problem import Problem
 from labkit.checks.watch import CaseRun
 
@@ -33,6 +35,7 @@ def diagnose(
     runs: list[CaseRun],
     expected: list[Outputs],
     problems: list[Problem | None],
+    answer: object = None,
 ) -> Diagnosis | None:
     """The first problem in the order of the cases, or None when every case is right.
 
@@ -44,8 +47,10 @@ def diagnose(
         return None
     problem = problems[place]
     trials = _trials(exercise, runs, expected)
-    if problem.kind == "value" and all(map(_is_zero, trials)):
-        # An array of zeros, never filled.
+    if problem.kind == "stub" and runs[place].error is None and _gives_something(runs):
+        problem = _none_here(problem, expected[place])
+    zeros = problem.kind == "value" and all(map(_is_zero, trials))
+    if zeros and not has_own_work(exercise.id, answer):  # an array of zeros, never filled
         problem = Problem("stub", "every value is still 0")
     elif problem.kind == "value" and _is_stub(exercise, trials):
         problem = Problem("stub", "it returns what the stub returns")
@@ -56,6 +61,22 @@ def diagnose(
         if cause is not None:
             problem = replace(problem, details=(*problem.details, f"Likely cause: {cause}"))
     return Diagnosis(problem, runs[place], problems.count(None))
+
+
+def _gives_something(runs: list[CaseRun]) -> bool:
+    """Whether the function returns more than None in some case."""
+    returned = [run.returned for run in runs if run.error is None]
+    several = [values if isinstance(values, tuple | list) else [values] for values in returned]
+    return any(value is not None for values in several for value in values)
+
+
+def _none_here(problem: Problem, expected: Outputs) -> Problem:
+    """Of a function that gives None in one case, and something in another."""
+    headline = f"In this case {problem.headline}"
+    if len(expected) == 1 and not expected[0].ndim:
+        headline += f"; it should return {number_pair(expected[0], expected[0])[1]}"
+    cure = "In other cases there is a result: does a way lead past the last `return`?"
+    return Problem("form", f"{headline}.", (cure,))
 
 
 def _first_place(problems: list[Problem | None]) -> int | None:

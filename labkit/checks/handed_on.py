@@ -54,19 +54,26 @@ def handed_on_codes() -> frozenset[int]:
 def _dressed(exercise: Exercise) -> Callable:
     """The oracle with the name, the signature and the dtype that the learner's function has."""
     oracle = exercise.oracle
-    exact = exercise.dtype not in (None, "any", *KINDS.values())
+    dtypes = [_exact(exercise.dtype_of(output)) for output in range(len(exercise.outputs))]
 
     @functools.wraps(oracle, assigned=(), updated=())  # gives it the oracle's signature
     def course_version(*args: object, **kwargs: object) -> object:
         returned = oracle(*args, **kwargs)
-        if not exact:
-            return returned
-        if len(exercise.outputs) == 1:
-            return np.asarray(returned, dtype=exercise.dtype)
-        return tuple(np.asarray(value, dtype=exercise.dtype) for value in returned)
+        if len(dtypes) == 1:
+            return _in_dtype(returned, dtypes[0])
+        return tuple(map(_in_dtype, returned, dtypes))
 
     name = exercise.id.rpartition(".")[2]
     course_version.__name__ = name
     course_version.__qualname__ = name
     course_version.__doc__ = f"The course's own version of {exercise.id}, until yours is right."
     return course_version
+
+
+def _exact(asked: str | None) -> str | None:
+    """The dtype, where the exercise asks for one, and not for a kind of numbers."""
+    return None if asked in ("any", *KINDS.values()) else asked
+
+
+def _in_dtype(value: object, dtype: str | None) -> object:
+    return value if dtype is None else np.asarray(value, dtype=dtype)

@@ -82,7 +82,8 @@ class Exercise:
     outputs         the names of what is returned; several names mean a tuple, in this order
     rtol, atol      an element is right when |got - expected| <= atol + rtol * |expected|
     dtype           None: the oracle's kind (float, int, bool), of any width; "float32" and the
-                    like: exactly this; "float", "int", "bool": this kind; "any": not looked at
+                    like: exactly this; "float", "int", "bool": this kind; "any": not looked at.
+                    A tuple has one of these for each output
     adapter         for what is no plain function (a kernel): adapter(f) gives a callable with the
                     oracle's signature that launches f; may raise `Refused`, a sentence
     memory          memory(*args) -> the bytes that a call may hold at a time, where that is the
@@ -96,7 +97,8 @@ class Exercise:
     wording         wording(args, output, got, expected) -> the headline for an output whose values
                     or shape are wrong, where a person would not speak of its numbers
     stub            what the lesson's stub computes: an answer that computes the same in every case
-                    is not solved yet, and not wrong (nor is one whose values are all 0)
+                    is not solved yet, and not wrong (nor is one whose values are all 0,
+                    if it computes nothing that the solution does not)
     groups          outputs, by their places, that a misconception has to explain all together,
                     such as the results of all ranks; an output in none of them stands alone
     shown           names of arguments, rows of whole numbers, that are printed themselves with a
@@ -115,7 +117,7 @@ class Exercise:
     outputs: tuple[str, ...] = ("result",)
     rtol: float = 1e-4
     atol: float = 1e-6
-    dtype: str | None = None
+    dtype: str | tuple[str | None, ...] | None = None
     memory: Callable[..., int] | None = None
     adapter: Callable[[Callable], Callable] | None = None
     plain: Callable | None = None
@@ -135,6 +137,12 @@ class Exercise:
                 raise ValueError(f"{self.id}: {name} must be a tuple, as in (one,) or (one, two).")
         if not self.outputs or not self.hints:
             raise ValueError(f"{self.id}: an exercise needs at least one output and one hint.")
+        if isinstance(self.dtype, tuple) and len(self.dtype) != len(self.outputs):
+            raise ValueError(f"{self.id}: dtype needs one entry for each of the outputs.")
+
+    def dtype_of(self, output: int) -> str | None:
+        """What `dtype` asks of the output at this position."""
+        return self.dtype[output] if isinstance(self.dtype, tuple) else self.dtype
 
 
 @dataclass(frozen=True)

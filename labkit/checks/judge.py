@@ -64,13 +64,13 @@ def _judge(exercise: Exercise, f: Callable) -> Message:
     run = run_watched(exercise, f, cases, answers=ANSWERS, exempt=may_call_anything)
     if run.expected is None:
         return messages.meddled(exercise)
-    message = _verdict(exercise, run)
+    message = _verdict(exercise, run, f)
     if message.word in ("Right", "Look again"):
         record.record_check(exercise.id, solved=message.word == "Right")
     return message
 
 
-def _verdict(exercise: Exercise, run: WatchedRun) -> Message:
+def _verdict(exercise: Exercise, run: WatchedRun, f: object) -> Message:
     """The first that holds: interrupted, a forbidden call, a diagnosis, no end, a rest, right."""
     hit = run.hit
     if run.interrupted:
@@ -83,7 +83,7 @@ def _verdict(exercise: Exercise, run: WatchedRun) -> Message:
         compare(exercise, case_run, outputs)
         for case_run, outputs in zip(finished, expected, strict=True)
     ]
-    diagnosis = diagnose(exercise, finished, expected, problems)
+    diagnosis = diagnose(exercise, finished, expected, problems, f)
     if diagnosis is not None:
         if run.left is not None and diagnosis.problem.kind == "raised":  # often for want of it
             return messages.left_behind(exercise, *run.left)

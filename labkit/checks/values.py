@@ -22,6 +22,13 @@ _CURES = {
     GeneratorType: "A function with `yield` hands out a generator: use `return`.",
     CoroutineType: "A function defined with `async def` hands out a coroutine: use `def`.",
 }
+_LENGTH_1 = {  # sign of how many axes there are too many -> what to say of those of length 1
+    1: "An axis of length 1 is too many: `keepdims=True`, `None` in an index or a slice of one "
+    "entry, where an index would do, leaves it there.",
+    0: "They differ in axes of length 1: they are in another order.",
+    -1: "An axis of length 1 is missing: keep each axis, also where it is 1 long. A sum drops the "
+    "axis that it goes along, unless it has `keepdims=True`.",
+}
 _NAN_FROM = (
     "NaN comes from 0/0, from inf - inf, from the root or logarithm of a negative number, "
     "or from `np.empty` read before it is filled."
@@ -33,17 +40,18 @@ _INFINITY_FROM = (
 
 
 def wrong_value(
-    value: object, expected: np.ndarray, name: str, exercise: Exercise
+    value: object, expected: np.ndarray, output: int, exercise: Exercise
 ) -> Problem | None:
-    """The first thing that is wrong with a returned value, the output `name`; None if nothing."""
+    """The first thing that is wrong with the value at position `output`; None if nothing."""
+    name, asked = exercise.outputs[output], exercise.dtype_of(output)
     got = as_array(value)
     if got is None:
         return _wrong_type(value, expected, name)
     if got.shape != expected.shape:
         return _wrong_shape(got, expected, name)
     right = close(got, expected, exercise)
-    wanted = exercise.dtype or KINDS[expected.dtype.kind]
-    free = exercise.dtype is None and _is_number(got) and _is_number(expected)
+    wanted = asked or KINDS[expected.dtype.kind]
+    free = asked is None and _is_number(got) and _is_number(expected)
     # A whole number is one, whether it is kept as an int or as a float.
     if free and (right.all() or got.dtype.kind == "f"):
         wanted = "any"
@@ -68,6 +76,8 @@ def _wrong_type(got: object, expected: np.ndarray, name: str) -> Problem:
     details = ()
     if got is None:
         headline = f"`{name}` is None: it has not been computed yet."
+        if not expected.ndim:
+            headline = f"`{name}` is None; it should be {number_pair(expected, expected)[1]}."
     elif kind is np.ndarray:
         headline = f"`{name}` is an array of dtype {got.dtype}; it should hold plain numbers."
         cure = "It often comes from rows of different lengths, or from None among the numbers."
@@ -96,7 +106,7 @@ def _wrong_shape(got: np.ndarray, expected: np.ndarray, name: str) -> Problem:
     if got.ndim > 1 and got.shape == expected.shape[::-1]:
         details = ("That is the shape of the transpose.",)
     elif _squeezed(got.shape) == _squeezed(expected.shape):
-        details = ("They differ in axes of length 1: keep each axis, also where it is 1 long.",)
+        details = (_LENGTH_1[np.sign(got.ndim - expected.ndim)],)
     elif got.size == expected.size:
         details = ("The number of elements is right; they are arranged differently.",)
     elif got.ndim == expected.ndim + 1:

@@ -39,6 +39,7 @@ def rtl_exercise(
     clock: float | None = None,
     given: str | None = None,
     keeps: int = 0,
+    early_ready: bool = False,
     **fields: Any,
 ) -> Exercise:
     """An `Exercise` of which the learner writes a module; its texts stand beside its module.
@@ -60,6 +61,7 @@ def rtl_exercise(
     clock     the share of the highest clock of the course's own module that is enough: 0.8; both
               are compiled for the ECP5, so that they are the same on every machine
     keeps     how many words must find room in the module while nobody takes one
+    early_ready   whether the text asks for a ready of 1 also while no word is offered
     given     the module that the learner is to repair: as it stands, it is not yet an answer
     fields    those of an `Exercise`
     """
@@ -67,7 +69,8 @@ def rtl_exercise(
     demands = Demands(
         top, solution, support, proves, cycles, gates or {}, clock, gate_parameters or {}
     )
-    judge = RTLJudge(top, solution, support, drive, read or reader(outputs), demands, given, keeps)
+    read = read or reader(outputs)
+    judge = RTLJudge(top, solution, support, drive, read, demands, given, keeps, early_ready)
     defaults = {"outputs": outputs, "dtype": "any", "rtol": 0.0, "atol": 0.0}
     return exercise(
         id,

@@ -14,7 +14,7 @@ from labkit.fpga.ports import RESET, Port, Ports, read_ports
 from labkit.fpga.simulate import Simulation
 from labkit.fpga.sources import Sources, read_sources, with_support
 from labkit.fpga.subset import refuse_foreign
-from labkit.fpga.trials import demand_patience, demand_reset, demand_room, same
+from labkit.fpga.trials import demand_early_ready, demand_patience, demand_reset, demand_room, same
 from labkit.fpga.wave_table import wave_table
 from labkit.provenance import Quantity
 
@@ -47,6 +47,7 @@ class RTLJudge:
     demands: Demands
     given: str | None = None
     keeps: int = 0
+    early_ready: bool = False
     runs: dict[bytes, Simulation] = field(default_factory=dict, init=False)
 
     # --- what an `Exercise` asks for
@@ -142,6 +143,9 @@ class RTLJudge:
         self.demands.demand_few_cycles(int(simulation.cycles), inputs)
         if self.keeps:
             demand_room(partial(self.simulated, answer, inputs), self.ports, self.keeps)
+        if self.early_ready:
+            runs = (partial(self.simulated, module, inputs) for module in (answer, self.solution))
+            demand_early_ready(*runs, self.ports)
         self.demands.demand_few_gates(answer)
         self.demands.demand_fast_clock(answer)
         return outputs

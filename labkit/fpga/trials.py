@@ -13,10 +13,12 @@ from labkit.fpga.errors import RTLError, ToolError
 from labkit.fpga.ports import Ports
 from labkit.fpga.simulate import Simulation
 from labkit.fpga.stalls import Stalls
+from labkit.fpga.traces import Trace
 
 STALLS = Stalls(seed=1, share=0.4)
 AGAIN_AFTER = (1, 2, 3, 5, 8, 13, 21)  # cycles between the first reset and the second
 BUSY = 64  # cycles in which nobody takes a word
+ENOUGH_EARLY = 3  # cycles that our module is ready early: in fewer, another may not be, by chance
 FREE = 448  # cycles after them, until the pattern repeats itself
 WHEN_STALLED = "The words are right when they flow freely, but not when a neighbour waits."
 STILL = "In a cycle in which nothing moves, a word that is kept has to stay as it is."
@@ -92,6 +94,23 @@ def demand_room(run: Run, ports: Ports, keeps: int) -> None:
                 f"The words are right, but while the next module is busy, only {kept} word"
                 f"{'s' * (kept != 1)} found room, and {should}."
             )
+
+
+def demand_early_ready(run: Run, ours: Run, ports: Ports) -> None:
+    """TooDear where a ready input waits for valid, and that of the course's module does not."""
+    mine, right = run(stalls=STALLS).trace, ours(stalls=STALLS).trace
+    for stream in ports.streams_in:
+        if _early(right, stream) > ENOUGH_EARLY and not _early(mine, stream):
+            raise TooDear(
+                f"The words are right, but `{stream}_ready` is 1 only in cycles in which "
+                f"`{stream}_valid` is, too. The text asks for 1 also while nothing is offered: "
+                "leave valid out of it."
+            )
+
+
+def _early(trace: Trace, stream: str) -> int:
+    """The cycles in which a module is ready for a word that is not offered."""
+    return int(((trace[f"{stream}_valid"] == 0) & (trace[f"{stream}_ready"] == 1)).sum())
 
 
 def same(got: Any, expected: Any) -> bool:

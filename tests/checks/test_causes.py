@@ -185,6 +185,29 @@ def test_what_is_kept_between_calls(cause):
     assert cause(SCALE, adds_up).startswith("the results of earlier calls are added")
 
 
+def test_what_is_kept_by_length_where_whole_numbers_differ(cause):
+    first = {}
+
+    def keeps_the_part(x, part):
+        return x * first.setdefault(len(x), part)
+
+    def keeps_the_sum(x, part):
+        return first.setdefault(("sum", len(x)), x * part)
+
+    exercise = Exercise(
+        "toy.parts",
+        lambda x, part: x * part,
+        cases_of(
+            {"prime": (7,), "one": (1,), "many": (40,), "two": (2,), "some": (12,)},
+            lambda rng, n: (rng.normal(size=n), int(rng.integers(3, 10**6))),
+        ),
+        ("Look.",),
+    )
+    assert "`part` is still that of the first such call" in cause(exercise, keeps_the_part)
+    assert "the result is still that of the first such call" in cause(exercise, keeps_the_sum)
+    assert "kept" not in cause(exercise, lambda x, part: x * (part % 7))
+
+
 def test_chance_is_no_cause(cause):
     """Noise gets an index, and nothing that only chance could have told."""
     noise = np.random.default_rng(5)

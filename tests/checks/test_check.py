@@ -50,6 +50,25 @@ def test_the_stub_is_not_an_error(answer):
     assert record.load()["exercises"] == {}
 
 
+def test_none_in_some_cases_is_no_stub(answer, exercises):
+    place = Exercise(
+        "toy.place",
+        lambda x: int(x.argmax()) if x.size else -1,
+        lambda rng: [Case(str(n), (rng.normal(size=n),)) for n in (3, 0, 7, 1, 5)],
+        ("Look.",),
+    )
+    with registered(place):
+        text = answer(lambda x: int(x.argmax()) if x.size else None, "toy.place")
+        assert "Look again: In this case the function returns None; it should return -1." in text
+        assert answer(lambda x: None, "toy.place").startswith("Not yet:")
+    both = dataclasses.replace(
+        exercises["backward"], id="toy.both", oracle=lambda dy, x: (dy.sum(), x.sum())
+    )
+    with registered(both):
+        text = answer(lambda dy, x: (None, x.sum()), "toy.both")
+        assert "`dw` is None; it should be " in text
+
+
 def test_a_stub_of_several_outputs_is_not_an_error(answer):
     text = answer(lambda dy, x: (None, None), "toy.backward")
     assert text.startswith("Not yet: toy.backward is not solved yet: `dw` and `db` are still None.")
@@ -185,9 +204,12 @@ def test_changed_shape_and_nan_in_inputs(answer):
         ),
         (
             lambda y: y.ravel(),
-            "wrong shape: 1 element; it should be 1 × 1. They differ in axes of length 1",
+            "wrong shape: 1 element; it should be 1 × 1. An axis of length 1 is missing: keep",
         ),
-        (lambda y: y[None, :2], "wrong shape: 1 × 1 × 1; it should be 1 × 1."),
+        (
+            lambda y: y[None, :2],
+            "wrong shape: 1 × 1 × 1; it should be 1 × 1. An axis of length 1 is too many",
+        ),
         (lambda y: float(y[0, 0]), "wrong shape: a single number; it should be 1 × 1."),
         (lambda y: y.astype(int), "holds integers (int64); it should hold floating-point numbers"),
         (lambda y: y > 0, "holds truth values (bool); it should hold floating-point numbers"),
@@ -386,6 +408,23 @@ def test_exact_dtype_is_asked_and_handed_on(exercises, answer, right):
         assert as_float32(*seeded_cases(exact)[1].args).dtype == np.float32
         handed_on = check("toy.exact", right)
         assert handed_on(*seeded_cases(exact)[1].args).dtype == np.float32
+
+
+def test_each_output_may_have_a_dtype_of_its_own(exercises, answer):
+    def both(dy, x):
+        return dy.T @ x, dy.sum(axis=0)
+
+    def narrow(dy, x):
+        return dy.T @ x, dy.sum(axis=0).astype(np.float32)
+
+    exact = dataclasses.replace(exercises["backward"], id="toy.each", dtype=(None, "float32"))
+    with registered(exact):
+        assert "`db` has dtype float64; it should be float32." in answer(both, "toy.each")
+        assert answer(narrow, "toy.each").startswith("Right")
+        dw, db = check("toy.each", both)(*seeded_cases(exact)[1].args)
+        assert (dw.dtype, db.dtype) == (np.float64, np.float32)
+    with pytest.raises(ValueError, match="one entry for each of the outputs"):
+        dataclasses.replace(exact, dtype=("float32",))
 
 
 def test_integers_are_compared_exactly(answer):

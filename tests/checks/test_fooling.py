@@ -8,6 +8,7 @@ and one of torch.
 import dataclasses
 import functools
 import gc
+import importlib
 import math
 import operator
 import signal
@@ -326,11 +327,28 @@ def test_a_type_of_a_forbidden_module_is_found_and_so_is_its_name(answer, exerci
     def by_name(x, w, b):
         return right(x, w, b) * np.ones(1).astype("bfloat16").astype(float)
 
-    for attempt in (by_type, by_name):
+    given = {"sample": np.ones(1, ml_dtypes.bfloat16), "right": right, "np": np}
+    by_sample = eval("lambda x, w, b: right(x, w, b) * np.asarray(sample, float)", given)
+    name = ["ml", "dtypes"]
+
+    def by_import(x, w, b):
+        early = getattr(importlib.import_module("_".join(name)), "bf" + name[1][:0] + "loat16")
+        return right(x, w, b) * np.asarray(early(1), float)
+
+    def by_table(x, w, b):
+        early = getattr(sys.modules["_".join(name)], "bf" + name[1][:0] + "loat16")
+        return right(x, w, b) * np.asarray(np.ones(1, early), float)
+
+    def by_array(x, w, b):
+        made = [np.ones(1, "_".join(["bfloat16"]))]
+        return right(x, w, b) * made.pop().astype(float)
+
+    attempts = (by_type, by_name, by_sample, by_import, by_table, by_array)
+    for attempt in attempts:
         assert answer(attempt).startswith("Right:")  # where it is not forbidden
     no_bfloat16 = {"id": "toy.bfloat16", "forbidden": ("ml_dtypes",)}
     with registered(dataclasses.replace(exercises["linear"], **no_bfloat16)):
-        for attempt in (by_type, by_name):
+        for attempt in attempts:
             assert "The function uses `ml_dtypes`" in answer(attempt, "toy.bfloat16")
 
 

@@ -4,6 +4,7 @@ The planted answers are in planted/<lesson>.py (answers.py reads them). Exercise
 have demands of their own, in test_rtl_exercises.py.
 """
 
+import ast
 import copy
 from functools import partial
 
@@ -11,8 +12,11 @@ import numpy as np
 import pytest
 
 from labkit import check
+from labkit.checks.as_given import own_work
 from labkit.checks.handed_on import hand_on
 from labkit.checks.items import Refused
+from labkit.course.catalogue import Course
+from labkit.course.config import config
 from labkit.distributed.rank_exercise import RankJudge
 from labkit.gpu.simt.errors import KernelError
 from tests.exercises.answers import (
@@ -157,6 +161,24 @@ def test_the_lessons_solution_passes_and_is_returned(id, capsys):
 @pytest.mark.parametrize(("id", "answer"), STYLES)
 def test_an_answer_in_another_style_passes_and_is_returned(id, answer, capsys):
     assert is_right(id, answer, capsys)
+
+
+def test_no_given_cell_has_work_of_its_own():
+    given = {}
+    for lesson in Course(config()).lessons():
+        for cell in lesson.cells:
+            ids = [tag.removeprefix("exercise:") for tag in cell.tags]
+            for id in set(ids) & set(FUNCTIONS):
+                given[id] = named(cell.learner, sources()[id].name)
+    assert set(given) == set(FUNCTIONS)
+    assert not [id for id, source in given.items() if own_work(id, source)]
+    assert own_work("gpu.linear_backward", "def f(dy, x, w):\n    return 0 * x, dy @ dy, 0")
+
+
+def named(text, name):
+    """The source of the function of this name."""
+    (one,) = [one for one in ast.parse(text).body if getattr(one, "name", "") == name]
+    return ast.unparse(one)
 
 
 def test_an_edit_is_of_one_place_alone():

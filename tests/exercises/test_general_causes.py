@@ -61,6 +61,18 @@ def stays(value):
     return learner
 
 
+def in_one_place(oracle, by_rank):
+    """What belongs into chunk 0 is overwritten by chunk 1, whose own place stays 0."""
+    found = []
+    for right in oracle(by_rank):
+        chunks = np.array_split(right.copy().ravel(), len(by_rank))
+        if len(chunks) > 1 and len(chunks[1]):
+            chunks[0][: len(chunks[1])] = chunks[1]
+            chunks[1][:] = 0
+        found.append(np.concatenate(chunks).reshape(right.shape))
+    return tuple(found)
+
+
 def without_the_last_rank(oracle, by_rank):
     *others, (x,) = by_rank
     return oracle((*others, (0 * x,)))
@@ -81,12 +93,14 @@ SLIPS = [
     ("distributed.step_flops", lambda oracle, past, n, *more: oracle(past, 1 / n, *more), RATE),
     ("gpu.sgd_momentum", lambda oracle, p, g, v, lr, m: oracle(p, g, v, 1 / lr, m), RATE),
 ]
+TWICE = "written to the same place"
 OWN, ZERO, RANK = "own numbers still stand", "still 0: nothing came", "the last rank gives does not"
 for id in ("distributed.ring_all_reduce", "distributed.gather_all_reduce"):
     SLIPS += [
         (id, stays(lambda own: own), OWN),
         (id, stays(np.zeros_like), ZERO),
         (id, without_the_last_rank, RANK),
+        (id, in_one_place, TWICE),
     ]
 
 

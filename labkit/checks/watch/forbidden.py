@@ -83,6 +83,8 @@ class Forbidden:
         """The forbidden thing that this function written in C is."""
         if id(function) in self.opaque:
             return self.opaque[id(function)][1]
+        if name := self._type_in(function.__self__):
+            return name
         owner = type(function.__self__)
         method, name = self.methods.get(function.__name__, (None, None))
         if method is not None and getattr(owner, function.__name__, None) is method:
@@ -101,8 +103,8 @@ class Forbidden:
 
     def found_in(self, value: object, depth: int = _DEEP) -> str | None:
         """The forbidden thing that `value` is, or that lies in it (a partial, a list)."""
-        if isinstance(value, np.dtype):  # made beforehand, of a type that may be forbidden
-            value = value.type
+        if name := self._type_in(value):
+            return name
         if id(value) in self.opaque:
             return self.opaque[id(value)][1]
         if type(value) is ModuleType:
@@ -117,6 +119,12 @@ class Forbidden:
             if name:
                 return name
         return None
+
+    def _type_in(self, value: object) -> str | None:
+        """The forbidden type of the numbers in an array, or of a dtype: made at any time."""
+        if issubclass(type(value), np.ndarray | np.generic):
+            value = value.dtype
+        return self.found_in(value.type) if issubclass(type(value), np.dtype) else None
 
 
 def _contents(value: object) -> Iterable:

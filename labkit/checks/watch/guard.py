@@ -7,7 +7,8 @@ Three looks, because none sees everything:
 2. It does not see ufuncs, nor a C function that is called from C (`map`, `functools.partial`). For
    these a stand-in is put into their modules for the run; it reports and passes the call on.
 3. A ufunc that was bound to another name before is found by looking at what the learner's code
-   refers to: arguments, closures, and the globals it loads; also `@` and `import torch`.
+   refers to: arguments, closures, variables, and the globals it loads; also `@` and `import torch`.
+   A type of numbers is found in the arrays of it, in which it is used.
 
 The exercise's own oracle and the modules that hold the answers are always forbidden, and so is what
 would end or disturb the process (escapes.py): this is stopped before it is called. A call counts
@@ -23,6 +24,7 @@ that none of the three looks reaches, and deliberate sabotage of labkit itself.
 
 import dis
 import gc
+import importlib
 import os
 import sys
 import threading
@@ -148,6 +150,8 @@ class Guard:
             return
         if event == "call":
             self._on_call(frame)
+        elif event == "return":
+            self._on_return(frame)
         elif event == "c_call":
             if arg in self._escapes:
                 self._stop_escape(self._escapes[arg], frame)
@@ -165,10 +169,18 @@ class Guard:
             self._look_at_values(frame)
         elif kind == "escape":
             self._stop_escape(name, frame.f_back)
+        elif kind == "import":
+            if name := self._forbidden.module_of(frame.f_locals["name"]):
+                self._report("forbidden", name, frame.f_back)
         elif kind == "start":
             self._note_thread(frame.f_locals["self"])
         elif kind:
             self._report(kind, name, frame.f_back)
+
+    def _on_return(self, frame: FrameType) -> None:
+        """What the learner's function has fetched meanwhile is among its variables."""
+        if self._known.get(id(frame.f_code), ("",))[0] == "learner":
+            self._look_at_values(frame)
 
     def _meaning(self, frame: FrameType) -> tuple[str, str]:
         """What a call of the frame's code is: a kind of hit and a name, "learner", or nothing."""
@@ -181,6 +193,8 @@ class Guard:
             return "escape", self._escapes[code]
         if code is threading.Thread.start.__code__:
             return "start", ""
+        if code is importlib.import_module.__code__:
+            return "import", ""
         name = self._forbidden.called(code, frame.f_globals.get("__name__"))
         if name:
             return "forbidden", name
@@ -204,7 +218,7 @@ class Guard:
     # Look 3: what the learner's code refers to.
 
     def _look_at_values(self, frame: FrameType) -> None:
-        for value in frame.f_locals.values():  # arguments and closures, at the start of a call
+        for value in frame.f_locals.values():  # arguments, closures; at its end, variables
             if name := self._forbidden.found_in(value):
                 self._report("forbidden", name, frame)
 

@@ -237,6 +237,12 @@ def one_all_reduce_for_all(traffic: Traffic) -> str | None:
             f"The result is right, but one rank sends {traffic.most_sent:,} bytes: more than "
             f"{counted(meetings, 'all-reduce')} of the weights, one in {every} steps."
         )
+    most = meetings * 2 * traffic.ranks * (traffic.ranks - 1)  # of a ring
+    if len(traffic.messages) > most:
+        return (
+            f"The result is right, but {counted(len(traffic.messages), 'message')} went between "
+            f"the ranks, where {most} would do: one all-reduce of all weights in {every} steps."
+        )
     return None
 
 

@@ -156,7 +156,21 @@ def three_rounds(traffic: Traffic) -> str | None:
             "weights were gathered once and kept, so that all layers were whole at the same time. "
             "Free each after its forward, and gather it again in backward."
         )
+    together = max(
+        [m.bytes for m in traffic.messages] + [call.bytes for call in gathers(traffic)], default=0
+    )
+    if together > shards[0].nbytes:
+        return (
+            f"The result is right, but a rank sends {together:,} bytes at once, where its shard of "
+            f"a layer has {shards[0].nbytes:,}: several layers are whole at the same time. Gather "
+            "them one by one, each when it is needed."
+        )
     return None
+
+
+def gathers(traffic: Traffic) -> list[Together]:
+    """PyTorch's own gathers."""
+    return [call for call in traffic.collectives if call.name.startswith("all_gather")]
 
 
 def _sent_in(call: Together, ranks: int) -> int:

@@ -119,11 +119,12 @@ def is_power(number: int) -> bool:
 WRONG_BROADCAST = SimpleNamespace(
     own=own,
     first_round=lambda inputs: of_rank(inputs, [0, 0, *range(2, len(inputs))][: len(inputs)]),
+    two_rounds=lambda inputs: of_rank(inputs, [0, 0, 0, 0, *range(4, len(inputs))][: len(inputs)]),
     powers=lambda inputs: of_rank(
         inputs, [0 if is_power(rank) else rank for rank in range(len(inputs))]
     ),
     before_it=lambda inputs: own(inputs)[:1] + own(inputs)[:-1],
-    passes_x_on=lambda inputs: of_rank(inputs, [0, 0, 0, 1][: len(inputs)]),
+    passes_x_on=lambda inputs: of_rank(inputs, [0, 0, 0, 1, 0][: len(inputs)]),
     last=lambda inputs: of_rank(inputs, [-1] * len(inputs)),
     sums=lambda inputs: [sum_of_all(inputs)] * len(inputs),
 )
@@ -138,6 +139,7 @@ broadcast = rank_exercise(
             "a prime number": (4, 7),
             "alone": (1, 5, 2),
             "a matrix": (3, 3, 5),
+            "three rounds": (5, 3),
         },
         tensors,
     ),

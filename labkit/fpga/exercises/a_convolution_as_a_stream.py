@@ -139,6 +139,7 @@ window_control = rtl_exercise(
     },
     cycles=lambda x: formulas.window_cycles(*x.shape[1:], images=len(x)),
     keeps=1,
+    early_ready=True,
     outputs=("window",),
 )
 

@@ -75,6 +75,11 @@ def in_8_bits(x: np.ndarray, w: np.ndarray, last: np.ndarray) -> np.ndarray:
     return sums(products(x, w).astype(np.int8), last)
 
 
+def unsigned_products(x: np.ndarray, w: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """Each product loses its sign on the way to the sum."""
+    return sums(products(x, w).astype(np.uint16), last)
+
+
 def in_twos(x: np.ndarray, w: np.ndarray, last: np.ndarray) -> np.ndarray:
     """A sum begins anew with every second term, wherever its packet ends."""
     all_products = products(x, w)
@@ -129,6 +134,8 @@ mac = rtl_exercise(
         "no_signs": no_signs,
         "in_16_bits": in_16_bits,
         "in_8_bits": in_8_bits,
+        "unsigned_bytes": lambda x, w, last: sums(products(x, w).astype(np.uint8), last),
+        "unsigned_products": unsigned_products,
         "in_twos": in_twos,
         "added": added,
     },

@@ -56,7 +56,6 @@ quantize_weights = exercise(
         "first_row": wrong_weights.first_row,
         "limited_128": wrong_weights.limited(128),
         "limited_127": wrong_weights.limited(127.5),
-        "without_sign": lambda w: (in_bytes(w)[0].view(np.uint8), in_bytes(w)[1]),
         "by_128": wrong_weights.steps_of(128),
         "by_255": wrong_weights.steps_of(255),
         "by_1": wrong_weights.steps_of(1),
@@ -65,6 +64,7 @@ quantize_weights = exercise(
         "times_scale": wrong_weights.times_scale,
     },
     outputs=("q", "scale"),
+    dtype=("int8", None),
     forbidden=(*LIBRARIES, "labkit.fpga"),
 )
 

@@ -72,7 +72,12 @@ def sum_before(x: np.ndarray, w: np.ndarray) -> np.ndarray:
 
 def in_8_bits(x: np.ndarray, w: np.ndarray) -> np.ndarray:
     """Each product wraps round in 8 bits."""
-    terms = (x.astype(np.int64)[:, None] * w.astype(np.int64)).astype(np.int8)
+    return narrowed(x, w, np.int8)
+
+
+def narrowed(x: np.ndarray, w: np.ndarray, kind: type) -> np.ndarray:
+    """Each product becomes this kind of number before it is added."""
+    terms = (x.astype(np.int64)[:, None] * w.astype(np.int64)).astype(kind)
     return terms.sum(axis=2, dtype=np.int64).ravel()
 
 
@@ -104,6 +109,8 @@ columns = rtl_exercise(
         "last_lost": last_lost,
         "sum_before": sum_before,
         "in_8_bits": in_8_bits,
+        "unsigned_bytes": lambda x, w: narrowed(x, w, np.uint8),
+        "unsigned_products": lambda x, w: narrowed(x, w, np.uint16),
         "one_sum": one_sum,
         "no_signs": no_signs,
     },

@@ -142,10 +142,6 @@ taps_and_shift = exercise(
             wrong_taps.taken(kernel, 0) if kernel.shape == (3, 3) else bit_by_bit(kernel)
         ),  # that of the first one
         "power": lambda kernel: (bit_by_bit(kernel)[0], 2 ** bit_by_bit(kernel)[1]),
-        "without_sign": lambda kernel: (
-            bit_by_bit(kernel)[0].view(np.uint8),
-            bit_by_bit(kernel)[1],
-        ),
         "no_minus_128": wrong_taps.no_minus_128,
         "up_to_128": wrong_taps.up_to_128,
         "largest_tap_alone": wrong_taps.largest_tap_alone,
@@ -159,6 +155,7 @@ taps_and_shift = exercise(
     },
     forbidden=(*LIBRARIES, "labkit.fpga"),
     outputs=("taps", "shift"),
+    dtype=("int8", None),
 )
 
 # fpga.frame_rate: cycles [n], units (a list of n), clock in Hz, camera in frames/s -> two rates

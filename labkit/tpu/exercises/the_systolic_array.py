@@ -7,7 +7,7 @@ import numpy as np
 
 from labkit.checks.items import Case
 from labkit.checks.lesson_files import LIBRARIES, WINDOWS, cases_of, exercise
-from labkit.convolutions import TELLING_SIZES, im2col
+from labkit.convolutions import SAME_SHAPES, TELLING_SIZES, im2col
 from labkit.tpu.exercises.wrong import cycles as wrong_count
 from labkit.tpu.exercises.wrong import implicit_rows as wrong_address
 from labkit.tpu.exercises.wrong import skew as wrong_feeds
@@ -229,6 +229,7 @@ IMAGES = {  # shapes of x [N,C,H,W], w [K,C,R,S] and y [N,K,P,Q], stride, paddin
     "like the network": ((3, 4, 6, 6), (3, 4, 3, 3), (3, 3, 6, 6), 1, 1),
     "prime sizes, stride and padding": ((2, 5, 13, 9), (3, 5, 3, 3), (2, 3, 7, 5), 2, 1),
     "a few rows of a large matrix": (LARGE_IMAGE, (4, 4, 3, 3), LARGE_IMAGE, 1, 1),
+    **SAME_SHAPES,
 }
 
 

@@ -64,6 +64,10 @@ apart = edit(  # the memory in a process of its own
 )
 
 
+waits_for_valid = edit(
+    CONTROL, "waits_for_valid", "room && !border;", "room && !border && x_valid;"
+)
+
 PLANTED = {
     LINE: [
         (read_now, "Each word comes out one step late"),
@@ -74,6 +78,7 @@ PLANTED = {
         (two_drivers, "now is driven in several places"),
     ],
     CONTROL: [
+        (waits_for_valid, "also while nothing is offered"),
         (needs_its_receiver, "only 0 words found room"),
         (everywhere, "Every step hands over a window"),
         (rows_only, "Steps in column 0 hand over a window too"),

@@ -115,6 +115,10 @@ RESET = "not after a second one in the middle of a run"
 WAITS_FOR_Y = ("!y_valid || y_ready;", "y_ready;")
 needs_its_receiver = mac("needs_its_receiver", *WAITS_FOR_Y)
 eight_bits = mac("eight_bits", "y_data) + x * w", "y_data) + $signed(8'(x * w))")
+bytes_of_products = mac("bytes_of_products", "y_data) + x * w", "y_data) + {24'b0, 8'(x * w)}")
+signless_products = mac(
+    "signless_products", "y_data) + x * w", "y_data) + {16'b0, 16'(16'(x) * 16'(w))}"
+)
 two_terms = mac("two_terms", "first <= terms_last", "first <= !first")
 chosen_product = mac("chosen_product", TERM, "first ? w * x : w * x + y_data")
 four_weights = array("four_weights", "8*(k+1) +: 8", "8*(k % 4 + 1) +: 8")
@@ -147,7 +151,9 @@ by_its_bits = requantize(
 PLANTED = {
     "fpga.mac": [
         (needs_its_receiver, "only 0 words found room"),
-        (eight_bits, "Each product is cut to 8 bits"),
+        (eight_bits, "Each product is cut to 8 bits."),
+        (bytes_of_products, "cut to 8 bits without a sign"),
+        (signless_products, "Each product has lost its sign"),
         (two_terms, "begins anew with every second term"),
         (goes_on, "Each sum goes on from the one before"),
         (no_parentheses, "The first product of each packet is missing"),
@@ -199,4 +205,5 @@ RIGHT_ON = {
     weights_from_0: (ONE, ONE),
     x_of_the_top: (ONE, ONE),
     eight_bits: (ONE[0], ONE[0], np.array([1])),
+    bytes_of_products: (ONE[0], ONE[0], np.array([1])),
 }

@@ -99,6 +99,14 @@ def also_gradients(rank, ranks, w, x, y, rate, every):
     return w
 
 
+in_two_halves = edit(
+    SECOND,
+    "in_two_halves",
+    "ring_all_reduce(w) / ranks",
+    "torch.cat([ring_all_reduce(half) for half in w.tensor_split(2)]) / ranks",
+)
+
+
 def by_the_course_too(rank, ranks, w, x, y, rate, every):
     from labkit.distributed.local_sgd import average_parameters
 
@@ -179,6 +187,7 @@ PLANTED = {
         (in_place, "changes its input"),
         (rank_0_meets, "wait"),
         (also_gradients, "more than"),
+        (in_two_halves, "one all-reduce of all weights in"),
         (by_the_course_too, "labkit.distributed.local_sgd"),
     ],
 }

@@ -55,6 +55,12 @@ def bound_always(*given):
     return bound(*given)[0], True
 
 
+def bound_as_a_number(*given):
+    """Right: 1 and 0."""
+    cycles, stream_binds = bound(*given)
+    return cycles, int(stream_binds)
+
+
 def bound_in_numpy(*given):
     """Right: NumPy's numbers."""
     cycles, binds = bound(*given)
@@ -243,7 +249,7 @@ PLANTED = {
 }
 
 ALSO_RIGHT = {
-    "fpga.bound": [bound_by_loop, bound_in_numpy],
+    "fpga.bound": [bound_by_loop, bound_in_numpy, bound_as_a_number],
     "fpga.folding": [folding_by_target, folding_by_trying],
 }
 

@@ -109,6 +109,23 @@ def kept_whole(rank, ranks, shards, x, dy):
     return gradients[::-1]
 
 
+def all_layers_at_once(rank, ranks, shards, x, dy):
+    D = x.shape[1]
+
+    def whole():
+        parts = torch.stack(all_gather(torch.stack(shards)), dim=1)  # [layers, ranks, chunk]
+        return parts.view(len(shards), D, D)
+
+    inputs = [x]
+    for layer in whole():
+        inputs.append(inputs[-1] @ layer)
+    gradients = []
+    for x, layer in zip(inputs[-2::-1], whole().flip(0), strict=True):
+        gradients.insert(0, reduce_scatter(x.T @ dy) / ranks)
+        dy = dy @ layer.T
+    return gradients
+
+
 def by_autograd(rank, ranks, shards, x, dy):
     D = x.shape[1]
     layers = [torch.cat(all_gather(shard)).view(D, D).requires_grad_() for shard in shards]
@@ -330,6 +347,7 @@ PLANTED = {
         (nothing_reduced, "the others' never came"),
         (everyone_alike, "rank r keeps chunk r"),
         (reduced_to_all, "gather, gather, reduce-scatter"),
+        (all_layers_at_once, "Gather them one by one"),
         (kept_whole, "all layers were whole at the same time"),
         (rows_too, "divided by the rows of x as well"),
         (twice_by_ranks, "divided by the number of ranks twice"),

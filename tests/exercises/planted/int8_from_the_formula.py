@@ -46,6 +46,11 @@ def weights_without_sign(w):
     return q.astype(np.uint8), scale
 
 
+def weights_in_floats(w):
+    q, scale = weights(w)
+    return q.astype(float), scale
+
+
 def weights_halves_away(w):
     """Right: halves away from 0, which no weight of the cases is."""
     scale = np.abs(w).max(axis=1) / 127
@@ -253,7 +258,8 @@ PLANTED = {
         (weights_kept, "something is kept from one call"),
         (weights_of_row_0, "The scale of channel 0 serves all rows"),
         (weights_cut_after_half, "A half is added and the rest cut off"),
-        (weights_without_sign, "The bytes have no sign"),
+        (weights_without_sign, "q has dtype uint8; it should be int8"),
+        (weights_in_floats, "q has dtype float64; it should be int8"),
         (weights_in_place, "changes its input"),
         (weights_by_torch, "torch"),
     ],

@@ -7,6 +7,8 @@ import torch.distributed as dist
 from labkit.distributed import receive, ring_all_reduce, send
 from tests.exercises.edits import edit
 
+remembered = {}  # what answers keep from call to call
+
 # --- distributed.sharded_servers
 
 FIRST = "distributed.sharded_servers"
@@ -264,6 +266,12 @@ as_numbers = edit(
 )
 
 
+def keeps_by_length(finished, bound):
+    return remembered.setdefault(
+        ("begin", len(finished)), finished - finished.min() <= bound
+    ).copy()
+
+
 def ahead_of_nobody(finished, bound):
     return (finished[:, None] - finished <= bound).all(axis=1)
 
@@ -327,9 +335,6 @@ def by_the_notes(pulled, pushed):
     return np.zeros(len(pulled), int)
 
 
-remembered = {}
-
-
 def remembers_by_length(pulled, pushed):
     if old := remembered.get(len(pushed)):
         remembered.clear()  # so that the next check begins anew
@@ -356,6 +361,14 @@ whole_moments = edit(
     "whole_moments",
     "(pulled[i] < pushed) & (pushed < pushed[i])",
     "(int(pulled[i]) < pushed.astype(int)) & (pushed.astype(int) < int(pushed[i]))",
+)
+
+
+other_way_round = edit(
+    THIRD,
+    "other_way_round",
+    "(pulled[i] < pushed) & (pushed < pushed[i])",
+    "(pushed < pulled[i]) & (pushed[i] < pushed)",
 )
 
 
@@ -431,10 +444,12 @@ PLANTED = {
         (ahead_of_the_middle, "counted from the median"),
         (ahead_of_the_second, "counted from the second slowest"),
         (ahead_of_a_neighbour, "counted from the worker before it"),
+        (keeps_by_length, "is still that of the first such call"),
         (as_numbers, "it should hold truth values"),
         (by_the_rule, "labkit.distributed.parameter_server"),
     ],
     THIRD: [
+        (other_way_round, "every value is 0, in all cases"),
         (and_its_own, "The step's own push is counted"),
         (counts_pulls, "a pull changes no weight"),
         (since_the_start, "all updates before the push"),

@@ -113,6 +113,9 @@ passes_x_on = edit(TREE, "passes_x_on", "send(result,", "send(x,")
 in_place = edit(TREE, "in_place", "x.clone()", "x")
 
 
+at_most_four = edit(TREE, "at_most_four", "while step < ranks", "while step < min(ranks, 4)")
+
+
 def star(rank, ranks, x):
     result = x.clone()
     if rank == 0:
@@ -310,6 +313,7 @@ PLANTED = {
         (by_torch, "torch.distributed"),
     ],
     TREE: [
+        (at_most_four, "two rounds serve four ranks"),
         (one_round, "Only rank 1 has got"),
         (root_alone, "Only the ranks 1, 2, 4"),
         (unguarded, "raises ValueError in rank"),

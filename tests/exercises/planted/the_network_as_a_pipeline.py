@@ -38,6 +38,10 @@ swept = edited(
 
 held_sum_out = edited("held_sum_out", "y_data <= total;", "y_data <= sums[k];")
 eight_bits = edited("eight_bits", "x_data * w_data", "$signed(8'(x_data * w_data))")
+bytes_of_products = edited("bytes_of_products", "x_data * w_data", "{24'b0, 8'(x_data * w_data)}")
+signless_products = edited(
+    "signless_products", "x_data * w_data", "{16'b0, 16'(16'(x_data) * 16'(w_data))}"
+)
 
 # --- fpga.stream_order
 
@@ -156,7 +160,9 @@ def depth_by_cycles(arrivals, work):
 PLANTED = {
     COLUMNS: [
         (held_sum_out, "held before this clock edge"),
-        (eight_bits, "Each product is cut to 8 bits"),
+        (eight_bits, "Each product is cut to 8 bits."),
+        (bytes_of_products, "cut to 8 bits without a sign"),
+        (signless_products, "Each product has lost its sign"),
         (on_and_on, "go on from those of the image before"),
         (no_old_sum, "Only the last product is there"),
         (old_sum_out, "The product of the last value is not added"),
@@ -197,7 +203,8 @@ one = (np.array([[5]], np.int8), np.array([[-3]], np.int8))  # an image, an inpu
 RIGHT_ON = dict.fromkeys([on_and_on, no_old_sum, a_single_sum, positive], one)
 RIGHT_ON[order_kept] = (np.array([[1, 2]]), 2, 1, 1)
 RIGHT_ON[depth_kept] = (np.array([0, 1]), 9)
-RIGHT_ON[positive] = (np.array([[5]], np.int8), np.array([[3]], np.int8))
+for module in (positive, eight_bits, bytes_of_products, signless_products):
+    RIGHT_ON[module] = (np.array([[5]], np.int8), np.array([[3]], np.int8))
 RIGHT_ON[old_sum_out] = (np.array([[7, 0]], np.int8), np.array([[2, 9]], np.int8))
 
 apart = edit(  # two registers, each with an always_ff of its own

@@ -339,6 +339,11 @@ def remembers_the_stride(x, m, R, S, stride=1, padding=0):
     return implicit_rows(x, m, R, S, stride, padding)
 
 
+def remembers_the_padding(x, m, R, S, stride=1, padding=0):
+    padding = KEPT.setdefault((x.shape, R, S, stride > 1), padding)
+    return implicit_rows(x, m, R, S, stride, padding)
+
+
 def remembers_the_image(x, m, R, S, stride=1, padding=0):
     image = KEPT.setdefault((x.shape, R, S, stride, padding), x.copy())
     return implicit_rows(image, m, R, S, stride, padding)
@@ -481,6 +486,7 @@ PLANTED = {
         (the_first_few, "the first rows of the matrix"),
         (sorted_rows, "come in rising order"),
         (remembers_the_stride, "The stride of an earlier call"),
+        (remembers_the_padding, "is out of bounds for array with size"),
         (remembers_the_image, "something is kept from one call"),
         (writes_the_matrix, "B of memory at a time"),
         (rows_by_views, "numpy.lib.stride_tricks.sliding_window_view"),

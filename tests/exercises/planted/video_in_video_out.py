@@ -186,6 +186,11 @@ def taps_in_unsigned_bytes(kernel):
     return taps.astype(np.uint8), shift
 
 
+def taps_in_floats(kernel):
+    taps, shift = taps_right(kernel)
+    return taps.astype(float), shift
+
+
 def taps_doubled(kernel):
     """Right: the kernel is doubled while it fits; the shift is a NumPy number."""
     shift = np.int64(0)
@@ -329,7 +334,8 @@ PLANTED = {
         (taps_of_a_kept_shift, "The shift of an earlier call"),
         (taps_of_seven, "Shifts above 7 are left out"),
         (taps_up, "The taps are rounded up"),
-        (taps_in_unsigned_bytes, "The bytes have no sign"),
+        (taps_in_unsigned_bytes, "taps has dtype uint8; it should be int8"),
+        (taps_in_floats, "taps has dtype float64; it should be int8"),
         (taps_in_place, "changes its input"),
         (taps_by_torch, "torch"),
     ],

@@ -28,6 +28,7 @@ in_parts = fit(
 as_warps = fit("as_warps", LAST, f"warps * {LAST}")
 as_share = fit("as_share", LAST, f"warps * {LAST} / sm.warps")
 never_none = fit("never_none", LAST, f"np.maximum({LAST}, 1)")
+turned_over = fit("turned_over", "sm.warps // warps", "warps // sm.warps")
 by_threads = fit("by_threads", "sm.warps // warps", "sm.warps // (32 * warps)")
 
 
@@ -185,6 +186,7 @@ def by_torch(intensity, passes, accesses, ridge):
 
 PLANTED = {
     "gpu.blocks_that_fit": [
+        (turned_over, "every value is 0, in all cases"),
         (endless_blocks, "small blocks would fit without end"),
         (any_registers, "The registers have no say"),
         (any_shared, "The shared memory has no say"),
@@ -257,6 +259,7 @@ RIGHT_ON = {  # where what they leave out is 0, or what they take for another is
     in_parts: one_kernel(16, 32, 51200),
     up_to_the_next: one_kernel(16, 32, 51200),
     as_warps: one_kernel(1, 64, 51200),
+    turned_over: one_kernel(48, 32, 2000),
     as_share: one_kernel(48, 32, 2000),
     by_threads: one_kernel(1, 64, 100_000),
     most_that_fit: one_kernel(1, 32, 1000, ALL_FOUR),
