@@ -88,9 +88,7 @@ def test_a_change_of_anything_is_compiled_anew():
     assert libraries[2].ports["x_data"].width == 9
 
 
-@pytest.mark.night(
-    instead="tests/fpga/test_models.py::test_no_temporary_files_and_equal_things_once"
-)
+@pytest.mark.night(instead="tests/fpga/test_models.py::test_a_change_of_anything_is_compiled_anew")
 def test_several_processes_at_once(tmp_path):
     code = (
         "from labkit.fpga.simulate import simulate\n"

@@ -230,9 +230,6 @@ def test_the_trial_decides(lesson):
     assert "linear_backward: True" in said and "within the bound: True" in said, "any gradient"
 
 
-@pytest.mark.night(
-    instead="tests/notebooks/test_int8_from_the_formula.py::test_cells_can_run_again_in_any_order"
-)
 def test_cells_can_run_again_in_any_order(lesson):
     left_behind = dict(lesson.namespace)
     for code in lesson.cells:

@@ -20,7 +20,7 @@ from tests.night import others_by_night
 from tests.notebooks.running import Run
 
 PLANTED = Path(__file__).parents[1] / "exercises" / "planted" / "convolution_kernels.py"
-HERE = "tests/notebooks/test_convolution_kernels.py::"
+NOTEBOOK = "chapters/01_gpu/5_convolution_kernels.ipynb"
 PLACE, SCATTER = "def place", "def scatter"
 AUTOGRAD, NUDGED, TRAINED = "class Conv2d", "reference.gradcheck", "def train"
 TILED, TABLE, GUESSES = "def implicit_gemm", "compulsory_bytes", "figures.guesses"
@@ -59,7 +59,7 @@ class Counted:
         return launch
 
 
-PLACES = others_by_night([59, 0, 37, 119], HERE + "test_a_place_is_the_row_major_index")
+PLACES = others_by_night([59, 0, 37, 119], NOTEBOOK)
 
 
 @pytest.mark.parametrize("number", PLACES)
@@ -100,7 +100,7 @@ def test_swapped_indices_are_not_taken_for_a_missing_guard_alone(lesson):
             ("conv2d_dx_kernel", "dx_any_rest", [True, False]),
             ("conv2d_dw_kernel", "dw_of_one_image", [False, False]),
         ],
-        HERE + "test_the_nudges_judge_each_kernel",
+        NOTEBOOK,
         by_day=2,
     ),
 )
@@ -179,7 +179,7 @@ def test_every_step_is_made_by_the_learners_kernels(lesson, monkeypatch):
             ("conv2d_dw_kernel", "dw_of_thread_0", 1),
             ("conv2d_dx_kernel", "dx_any_rest", 1),
         ],
-        HERE + "test_a_wrong_kernel_trains_differently",
+        NOTEBOOK,
     ),
 )
 def test_a_wrong_kernel_trains_differently(lesson, planted, name, wrong, first):

@@ -147,9 +147,7 @@ def block_rams(top, **parameters):
     return float(synthesize(library(top), top, parameters).bram36)
 
 
-@pytest.mark.night(
-    instead="tests/notebooks/test_folding_under_a_budget.py::test_the_resident_accelerator_fits_exactly"
-)
+@pytest.mark.night(instead="chapters/03_fpga/6_folding_under_a_budget.ipynb")
 def test_where_the_block_rams_are():
     """Of fc1's weights and conv2's in this folding and in the next one, compiled alone."""
     conv2 = {"HEIGHT": 16, "WIDTH": 16, "IN_CHANNELS": 32, "OUT_CHANNELS": 64, "CHANNEL_LANES": 8}

@@ -112,9 +112,7 @@ def test_uneven_batches(lesson):
     assert "the same weights: False" in said
 
 
-@pytest.mark.night(
-    instead="tests/notebooks/test_overlap_and_buckets.py::test_the_gradients_meet_in_the_backward"
-)
+@pytest.mark.night(instead="chapters/04_distributed/4_overlap_and_buckets.ipynb")
 def test_the_measured_steps_follow_the_learners_function(lesson):
     runs = lesson.namespace["runs"]
     assert [len(run.travel) for run in runs.values()] == [1, 1, 2, 4, 16]

@@ -84,7 +84,7 @@ def said_by(outputs):
 
 
 CELLS = ["one big batch", "def bytes_sent", "def learns"]
-PRINT = "tests/notebooks/test_parameter_servers.py::test_six_processes_print_what_one_computes"
+PRINT = "chapters/04_distributed/6_parameter_servers.ipynb"
 
 
 @pytest.mark.parametrize("words", others_by_night(CELLS, PRINT))

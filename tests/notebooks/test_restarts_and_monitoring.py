@@ -41,8 +41,7 @@ def test_the_broken_training_is_compared_with_the_unbroken_one(lesson):
 
 
 @pytest.mark.night(
-    instead="tests/distributed/test_elastic.py::"
-    "test_where_torchrun_may_not_start_the_program_is_started_again"
+    instead="tests/distributed/test_elastic.py::test_where_torchrun_may_start_it_does"
 )
 def test_where_no_network_can_be_closed_the_lesson_goes_on(tmp_path, monkeypatch):
     forbid(tmp_path, monkeypatch)

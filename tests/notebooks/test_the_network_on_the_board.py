@@ -92,9 +92,7 @@ def test_the_block_rams_leave_none_for_a_dma():
     assert float(resident.bram36) == 140
 
 
-@pytest.mark.night(
-    instead="tests/notebooks/test_the_network_on_the_board.py::test_what_the_cells_print"
-)
+@pytest.mark.night(instead="chapters/03_fpga/8_the_network_on_the_board.ipynb")
 def test_the_clock_of_pool1_on_an_ecp5():
     """The lesson's cells print an assumed clock: what the one named part reaches elsewhere."""
     sizes = {"HEIGHT": 32, "WIDTH": 32, "GROUPS": 32, "LANES": 1}  # as convnet.sv sets them
@@ -102,9 +100,7 @@ def test_the_clock_of_pool1_on_an_ecp5():
     assert round(float(timing.fmax) / 1e6, 1) == 71.2
 
 
-@pytest.mark.night(
-    instead="tests/notebooks/test_the_network_on_the_board.py::test_what_the_cells_print"
-)
+@pytest.mark.night(instead="chapters/03_fpga/8_the_network_on_the_board.ipynb")
 def test_what_is_printed_follows_the_answers():
     found = said("""
         names = lesson.namespace

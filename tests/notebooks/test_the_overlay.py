@@ -110,9 +110,7 @@ def test_what_is_printed_follows_the_learners_module():
     assert "equal: False" in found and "equal: True" in found
 
 
-@pytest.mark.night(
-    instead="tests/notebooks/test_the_overlay.py::test_what_is_printed_follows_the_learners_module"
-)
+@pytest.mark.night(instead="chapters/03_fpga/7_the_overlay.ipynb")
 def test_writes_that_are_right_nowhere_are_told():
     found = said("""
         import contextlib, io

@@ -215,7 +215,7 @@ def test_a_model_made_in_the_scope_trains_like_the_loop(lesson):
 
 
 @pytest.mark.night(
-    instead="tests/notebooks/test_int8_from_the_formula.py::test_cells_can_run_again_in_any_order"
+    instead="tests/notebooks/test_bfloat16.py::test_cells_can_run_again_in_any_order"
 )
 def test_cells_can_run_again_in_any_order(lesson, quickly):
     left_behind = dict(lesson.namespace)

@@ -264,7 +264,7 @@ def test_work_for_each_joule(lesson):
 
 
 @pytest.mark.night(
-    instead="tests/notebooks/test_int8_from_the_formula.py::test_cells_can_run_again_in_any_order"
+    instead="tests/notebooks/test_bfloat16.py::test_cells_can_run_again_in_any_order"
 )
 def test_cells_can_run_again_in_any_order(lesson):
     """After Run All a learner goes back, repairs a function and runs its cells again."""
