@@ -16,11 +16,10 @@ lab: setup  ## open the course in JupyterLab; ARGS="--no-browser --port=8899" se
 	@$(RUN) labkit lab $(ARGS)
 
 # The tests see neither the learner's progress nor the network, and none reads the clock: two
-# processes share them in one session, quick ones first, slow ones and then the lessons last
-# (conftest.py, tests/conftest.py). A third would take the memory over 6 GiB. What is marked `night`
-# is proved by `make prove` alone.
+# processes share them in one session, quick ones first, slow ones last, while a third begins with
+# the lessons (conftest.py, tests/conftest.py). What is marked `night` is proved by `make prove` alone.
 # Hundreds of processes import labkit: where none may write bytecode, each would compile it anew.
-PYTEST := pytest --quiet --nbval --numprocesses=2
+PYTEST := pytest --quiet --nbval --numprocesses=3
 APART := home=$$(mktemp -d) && trap 'rm -rf "$$home"' EXIT && trap 'exit 130' INT TERM && \
 	export LABKIT_HOME="$$home" LABKIT_PROGRESS=off LABKIT_OFFLINE=1 && unset PYTHONDONTWRITEBYTECODE
 RUFF := $(RUN) ruff check . && $(RUN) ruff format --check .

@@ -1,7 +1,8 @@
 """For every pytest run here, also `pytest --nbval chapters`: who runs what, and in which order.
 
-Two processes share the work unit by unit (`unit_of`): a file, a notebook, or all tests of one
-exercise. What is marked `night` belongs to `make prove`; the solved twins of the notebooks do.
+Three processes share the work unit by unit (`unit_of`): a file, a notebook, or all tests of one
+exercise. The third begins with the notebooks, whose kernels wait much and take their memory with
+them. What is marked `night` belongs to `make prove`; the solved twins of the notebooks do.
 """
 
 import os
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-# Two processes of tests share two cores: threads of torch and OpenBLAS beside them would spend
+# Three processes of tests share two cores: threads of torch and OpenBLAS beside them would spend
 # half of the time on waiting for each other. Set before anything loads them; kernels inherit it.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -37,6 +38,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     class UnitScheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             return unit_of(nodeid)
+
+        def _assign_work_unit(self, node: object) -> None:
+            if node.gateway.id not in ("gw0", "gw1"):  # a third process: notebooks first
+                notebooks = (unit for unit in self.workqueue if unit.endswith(".ipynb"))
+                if first := next(notebooks, None):
+                    self.workqueue.move_to_end(first, last=False)
+            super()._assign_work_unit(node)
 
     return UnitScheduling(config, log)
 

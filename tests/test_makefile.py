@@ -15,7 +15,7 @@ NOTES = """#!/bin/sh
 echo "$* | $LABKIT_HOME | $LABKIT_PROGRESS | $LABKIT_OFFLINE" >>"$CALLS"
 case "$*" in *"$FAIL"*) exit 3 ;; esac
 """
-AT_ONCE = "-m pytest --quiet --nbval --numprocesses=2 tests"
+AT_ONCE = "-m pytest --quiet --nbval --numprocesses=3 tests"
 
 
 @pytest.fixture

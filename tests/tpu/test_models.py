@@ -1,13 +1,15 @@
 """The networks in Keras against the course's own in NumPy, and against the papers' numbers."""
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 
 from labkit import convnet
 from labkit.datasets import cifar10
-
-pytest.importorskip("tensorflow")
 from labkit.tpu import device, models
+
+pytestmark = pytest.mark.skipif(not find_spec("tensorflow"), reason="TensorFlow is not installed")
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -7,17 +7,17 @@ import shutil
 import signal
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
 
 from labkit import convnet
 from labkit.datasets import cifar10
-
-pytest.importorskip("tensorflow")
 from labkit.tpu import device, models, train, training
 from tests.night import others_by_night
 
+pytestmark = pytest.mark.skipif(not find_spec("tensorflow"), reason="TensorFlow is not installed")
 HERE = "tests/tpu/test_training.py::test"
 SAMPLE = cifar10("sample").train
 
