@@ -104,7 +104,8 @@ def _proof(sources: Sources, ports: Ports, properties: str, depth: int, answer: 
     if answer["unreached"]:
         return Proof(top, NOTHING, vacuous(answer["unreached"], sources, properties, depth))
     if answer["proved"]:
-        said = f"{asked(ports, properties)}: proved for every input, for ever."
+        after = "after the reset, " if RESET in ports else ""
+        said = f"{asked(ports, properties)}: {after}proved for every input, for ever."
         return Proof(top, PROVED, (said,))
     holds = f"holds for the first {depth} cycles"
     said = (

@@ -3,9 +3,8 @@
     kept("int8")                 # weights, gradients, momentum, activations of the course's network
     sum_of(kept("int8")), on_chip()
 
-At batch 1, with momentum, and with all gradients before the update: without momentum, or with each
-gradient applied as it comes, a step keeps less. A lesson puts a claim on trial with it: training of
-large models from on-chip memory.
+At batch 1, with momentum and all gradients before the update, or with neither. A lesson puts a
+claim on trial with it: training of large models from on-chip memory.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,14 +30,16 @@ def on_chip() -> Quantity:
 
 
 def kept(
-    number: str, layers: Sequence[Layer] = tuple(convnet.LAYERS), momentum: bool = True
+    number: str, layers: Sequence[Layer] = tuple(convnet.LAYERS), plain: bool = False
 ) -> dict[str, Quantity]:
     """What has to be remembered from the forward pass to the update, B.
 
     number       "int8" or "float32": the type of all of them
+    plain        plain SGD, which applies each layer's gradient as it comes: it keeps no gradients
+                 and has no momentum
     weights      weights and biases
     gradients    one for each of these; they are complete only when the backward pass is
-    momentum     one for each of these, from step to step; plain SGD has none
+    momentum     one for each of these, from step to step
     activations  for dW the input of each layer with weights; for the backward pass of a ReLU a bit
                  for each element, of a 2 x 2 pooling layer two bits for each maximum's place
 
@@ -50,21 +51,18 @@ def kept(
     bits = sum(_BITS.get(layer.kind, 0) * prod(layer.output_shape) for layer in layers)
     parts = {
         "weights": size * parameters,
-        "gradients": size * parameters,
-        "momentum": size * parameters if momentum else 0,
+        "gradients": 0 if plain else size * parameters,
+        "momentum": 0 if plain else size * parameters,
         "activations": size * inputs + ceil(bits / 8),
     }
     return {name: counted(amount, "B", RULES) for name, amount in parts.items()}
 
 
-def kept_of_parameters(
-    number: str, parameters: float | Quantity, momentum: bool = True
-) -> dict[str, Quantity]:
+def kept_of_parameters(number: str, parameters: Quantity) -> dict[str, Quantity]:
     """The same for a model of which only the number of parameters is known: no activations."""
     size = _element(number) * int(parameters)
-    by = parameters.source if isinstance(parameters, Quantity) else "the number of parameters"
-    parts = {"weights": size, "gradients": size, "momentum": size if momentum else 0}
-    return {name: counted(amount, "B", by) for name, amount in parts.items()}
+    by = f"us, from the number of parameters (published by {parameters.source})"
+    return {name: counted(size, "B", by) for name in ("weights", "gradients", "momentum")}
 
 
 def sum_of(parts: Mapping[str, Quantity]) -> Quantity:
@@ -81,13 +79,14 @@ def times_the_chip(amount: Quantity) -> float:
 def rows() -> list[list]:
     """[what, bytes, times the block RAM]: from inference to the training of a large model."""
     ours = kept("int8")
-    large = {number: kept_of_parameters(number, RESNET50_PARAMETERS) for number in ELEMENT}
+    large = kept_of_parameters("int8", RESNET50_PARAMETERS)
     amounts = {
         "ConvNet, weights alone, int8": ours["weights"],
-        "ConvNet, a training step, int8": sum_of(ours),
-        "ConvNet, a training step, float32": sum_of(kept("float32")),
-        "ResNet-50, weights alone, int8": large["int8"]["weights"],
-        "ResNet-50, training without activations, float32": sum_of(large["float32"]),
+        "ConvNet, a step of plain SGD, int8": sum_of(kept("int8", plain=True)),
+        "ConvNet, a step with momentum, int8": sum_of(ours),
+        "ConvNet, a step with momentum, float32": sum_of(kept("float32")),
+        "ResNet-50, weights alone, int8": large["weights"],
+        "ResNet-50, with momentum, without activations, int8": sum_of(large),
     }
     return [[name, amount, times_the_chip(amount)] for name, amount in amounts.items()]
 

@@ -3,9 +3,11 @@
 Its cells run in a process of their own: pynq keeps its board for the life of a process.
 """
 
+import numpy as np
 import pytest
 
 from labkit.fpga.board import pynq_cache
+from labkit.fpga.exercises.the_overlay import PICTURES, pictures
 from tests.fpga.board.pynq_process import run_python
 
 pytestmark = pytest.mark.skipif(not pynq_cache.files(), reason="pynq is not installed")
@@ -73,6 +75,12 @@ def test_the_numbers_of_the_text():
     assert 300_000 * 20 == 6_000_000
 
 
+def test_the_rows_to_send_begin_where_the_dma_can_read():
+    for case in PICTURES.values():
+        _, address, x, first, _ = pictures(np.random.default_rng(0), *case)
+        assert (address + first * x[0].nbytes) % 4 == 0
+
+
 def test_a_channel_takes_three_writes_and_seven_reads():
     found = said("""
         from collections import Counter
@@ -135,6 +143,7 @@ def test_the_lesson_leaves_nothing():
     found = said("""
         import threading
         from labkit.fpga.board import pynq_cache
+from labkit.fpga.exercises.the_overlay import PICTURES, pictures
         print([t.name for t in threading.enumerate() if "virtual-board" in t.name])
         print([path for path in pynq_cache.files() if path.exists()])
         print(os.environ.get("PYNQ_REMOTE_DEVICES"))

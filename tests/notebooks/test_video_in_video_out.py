@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(not pynq_cache.files(), reason="pynq is not inst
 
 CLIP, CROP, FILTER = "clip = list", "boxes give back", "video_pictures.exact"
 LIVE, RATE, BOXES = "screen.write", "for camera in 60, 500", "def count_right"
-LISTING, WATCH, TRIAL = "def attempt", "def watch", "by_processor, processor"
+WATCH, TRIAL = "def watch", "by_processor, processor"
 
 
 @pytest.fixture(scope="module")
@@ -118,16 +118,6 @@ def test_boxes_that_are_too_wide(lesson, monkeypatch):
     said, _ = lesson.again(BOXES, **changed)
     assert "16 of 20" not in said
     assert row(said, "32 pixels wider") == [22] and float(drawn[0][2]) == 22
-
-
-def test_the_listing_fails_line_by_line(lesson):
-    said = printed(lesson, LISTING)
-    assert "OSError: Bitstream file base.bit does not exist" in said
-    assert "NameError: name 'nn' is not defined" in said
-    for name in ("CNN", "video_in", "video_out"):
-        assert f"NameError: name '{name}' is not defined" in said
-    assert "to have 3 channels, but got 480 channels" in said
-    assert said.count("Error") == 6
 
 
 def test_the_trial(lesson):

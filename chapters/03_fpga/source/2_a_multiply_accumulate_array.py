@@ -447,7 +447,7 @@ print("with 128 lanes:", predicted(K // 128 * D + 1, "cycles", "the formula"))
 #
 # ## Recap
 #
-# **The rule to keep: with one DSP per lane, the sums of a fully connected layer take (outputs / lanes, rounded up) x inputs + 1 cycles.**
+# **The rule to keep: with one DSP per lane, the sums of a fully connected layer take (outputs / lanes, rounded up) x inputs cycles, and one more for each register on the way (here 1).**
 # <!-- holds: all(row[3] == row[0] and row[2] == -(-K // row[0]) * D + 1 for row in rows) -->
 #
 # For example, fc2 has 128 inputs and 10 outputs: ten lanes take 129 cycles, and four take 3 x 128 + 1 = 385.
@@ -457,7 +457,7 @@ print("with 128 lanes:", predicted(K // 128 * D + 1, "cycles", "the formula"))
 # ### Outside
 #
 # AMD's Vivado, which was not run here, lists the same parts with `report_utilization`.
-# AMD's circuits use the same handshake, called AXI4-Stream.
+# AMD's circuits use the same handshake, Arm's AXI4-Stream.
 # We left out packing two products into one DSP.
 #
 # ## Quiz

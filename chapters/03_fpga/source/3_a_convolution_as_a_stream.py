@@ -337,7 +337,7 @@ figures.guesses(guesses)
 #
 # ## Recap
 #
-# **The rule to keep: a 3 x 3 convolution remembers 2 rows, and takes $H \cdot W \cdot \text{fold} + H + W + 1$ cycles for an image.**
+# **The rule to keep: a 3 x 3 convolution remembers 2 rows; ours, padded by 1, takes $H \cdot W \cdot \text{fold} + H + W + 1$ cycles for an image.**
 #
 # Take conv2, which reads 16 x 16 pixels of 32 channels, and has 64 output channels.
 # A window needs 9 x 32 x 64 = 18,432 multiplications, so with 144 multipliers the fold is 128.

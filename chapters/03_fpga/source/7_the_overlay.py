@@ -156,6 +156,8 @@ print(f"LEDs {board.leds:04b}, read back {gpio.read(0):04b}")
 # 0x28     MM2S_LENGTH    how many bytes
 # ```
 #
+# This DMA reads the memory in words of 4 bytes, and lacks the option to begin within one: at an address that is no multiple of 4, what it sends is undefined (published in AMD's PG021 and PG022).
+#
 # Let `x` have rows of 8 bytes and begin at 0x18000000, and let the DMA's base be 0x40400000.
 # Rows 1 and 2 begin 1 x 8 bytes behind row 0 and have 2 x 8 bytes:
 #
@@ -165,7 +167,7 @@ print(f"LEDs {board.leds:04b}, read back {gpio.read(0):04b}")
 # to 0x40400028    16
 # ```
 #
-# **Exercise `fpga.send_rows`**: return these addresses and values, in this order, for any array, whose elements may have several bytes.
+# **Exercise `fpga.send_rows`**: return these addresses and values, in this order, for any array, whose elements may have several bytes; the first row to send begins at a multiple of 4.
 # Return them as NumPy arrays; `check` takes no other library.
 
 
@@ -209,7 +211,7 @@ dma.recvchannel.wait()
 print(got)
 
 # %% [markdown]
-# The driver's `dma.sendchannel.transfer(x, start=8, nbytes=16)` does the same, if `start` is a multiple of 4.
+# The driver's `dma.sendchannel.transfer(x, start=8, nbytes=16)` does the same.
 # <!-- holds: got.tolist() == x[1:3].ravel().tolist() == list(range(8, 8 + 16)) -->
 # Why not send a slice?
 

@@ -46,7 +46,7 @@
 #
 # The second prediction is about a program from an article.
 # It loads the overlay with our accelerator, and then labels 20 frames by a network in PyTorch.
-# After one photograph, the accelerator's register CYCLES says 73,768.
+# The accelerator's register CYCLES, which loading sets to 0, says 73,768 after one photograph.
 # What does it say after this program?
 
 # %%
@@ -76,8 +76,8 @@ cycles_guess = predict("fpga.trial_cycles", 73_768, "cycles")
 # ### Frames
 #
 # `frames` gives the frames of a video one by one.
-# Our video is computed: a photograph moves for two frames, then the next one comes.
-# So it ends by itself, and we know which labels are right.
+# Our video is computed: a photograph moves for two frames, then the next one comes, and `count=20` ends it.
+# So we know which labels are right.
 # (`frames("clip.mp4")` reads a file, and `frames("webcam")` a camera.)
 #
 # A board gets video through HDMI; these lines were not run for this lesson:
@@ -214,9 +214,9 @@ def filtered(grey, kernel):
 # %% [markdown]
 # The filter `blur` takes the mean of nine pixels.
 # The filter `edges` shows where a pixel is brighter than its neighbours; where it is darker, the sum is negative and becomes 0.
-# How far are the board's pixels from exact ones, computed with the real taps, limited as well, but not rounded?
+# How far are the board's pixels from exact ones, computed with the real taps and limited to a byte as well, but with nothing rounded?
 #
-# In lesson 3, with a fold of 1, the window took $(H + 1)(W + 1)$ cycles, because it also steps over a border.
+# In lesson 3, with a fold of 1, the window took $(H + 1)(W + 1)$ cycles, because it also steps over one row and one column of the border.
 # Here a pixel passes 8 more registers on its way out, so a frame of 480 x 640 should take 481 x 641 + 8 = 308,329 cycles.
 # <!-- holds: (sent.shape[0] + 1) * (sent.shape[1] + 1) + 8 == 308_329 -->
 
@@ -281,7 +281,7 @@ print(measured(len(clip) / (perf_counter() - start), "frames/s"))
 #
 # **Exercise `fpga.frame_rate`**: return both rates.
 # Step $i$ takes `cycles[i]` for each frame, and `units[i]` is the number of the unit that does it.
-# No more frames come out than the camera brings.
+# No more frames come out than the camera brings: limit both rates to `camera`, the first one as well.
 
 
 # %% tags=["exercise:fpga.frame_rate"]
@@ -341,8 +341,8 @@ figures.guesses([("32 pixels wider", wide_guess, rows[1][1])])
 # %% [markdown]
 # What your function cuts out of a moving photograph stays the same, and so does its label.
 # <!-- holds: sum(same) == len(clip) and labels[::2] == labels[1::2] -->
-# So the 20 labels of the live video are only ten answers.
-# <!-- holds: len(labels) == 20 and len({frame.photograph.tobytes() for frame in clip}) == 10 -->
+# Each photograph stays for two frames, so the 20 labels of the live video are only ten answers, and 16 right ones are eight photographs.
+# <!-- holds: len(labels) == 20 and int(right) == 2 * 8 and len({frame.photograph.tobytes() for frame in clip}) == 10 -->
 #
 # In a box that is 32 pixels wider on each side, the photograph covers 192 x 192 of 256 x 256 pixels, so all in it is a quarter smaller, and the background comes along.
 # <!-- holds: wide[0].box.width == 192 == 0.75 * widened(wide[0], 32).width -->
@@ -372,38 +372,16 @@ figures.guesses([("32 pixels wider", wide_guess, rows[1][1])])
 #     video_out.write(output)
 # ```
 #
-# We run its lines one by one, and supply between them what is missing.
-
+# As printed it does not run: `nn`, `video_in` and `video_out` are defined nowhere, and our network takes no whole frame.
+# With `torch`, our weights, `frames`, and your `crop_and_resize`, the loop runs.
+# The function `watch` reads CYCLES only after the last label.
 
 # %%
 import torch
 
-
-def attempt(line):
-    try:
-        exec(line, globals())
-    except Exception as error:
-        print(f"{line}\n    {type(error).__name__}: {error}")
-
-
-attempt('overlay = Overlay("base.bit")')
-attempt("class CNN(nn.Module): ...")
-attempt("model = CNN()")
-attempt("frame = video_in.read()")
 model = convnet.torch_model(convnet.load_weights())
-frame = torch.tensor(next(frames("scene")).pixels, dtype=torch.float32)
-attempt("output = model(frame)")
-attempt("video_out.write(output)")
-
-# %% [markdown]
-# On a real board the first line should work, because `base.bit` lies there; nothing there would mend the others.
-# Nobody has imported `nn`, so there is no `CNN`, or said what `video_in` and `video_out` are, and our network takes neither this order of dimensions nor a whole frame.
-#
-# With `torch`, our weights, `frames`, and your `crop_and_resize`, the loop runs.
-# The function `watch` reads CYCLES only after the last label.
 
 
-# %%
 def by_pytorch(photograph):
     with torch.no_grad():
         return int(model(torch.tensor(convnet.normalise(photograph[None]))).argmax())
@@ -439,16 +417,17 @@ board.stop()
 # <!-- holds: len(by_processor) == 20 and processor[1] == 0 -->
 #
 # **So who has computed the labels?**
-# The labels do not tell, but a counter in the FPGA does: CYCLES is 0 after loading, and then holds the cycles of the latest job.
+# The labels do not tell, but a counter in the FPGA does: loading, RESET and each START set CYCLES to 0, and then it counts a job's cycles.
+# PyTorch's loop writes neither RESET nor START, so its 0 means that no job ran after loading.
 # <!-- holds: same == 20 and processor[1] == 0 and fpga[1] == 73_768 -->
-# An overlay computes only what a program asks of it, by writing registers and sending bytes.
+# Our overlay computes only what a program asks of it, by writing registers and sending bytes.
 # `model(frame)` does neither, so it runs on the processor, whatever overlay is loaded.
 # <!-- holds: processor[0] > 0 == processor[1] -->
 # Nor would the rate tell: the 821,773 µs at the top are one program's, and another may be fast enough.
 #
 # ## Recap
 #
-# **The rule to keep: if all units work at the same time, a video runs at the camera's rate or at that of the busiest unit, the processor included, whichever is less; and if CYCLES is still 0 at the end, the accelerator has finished no job since it was loaded.**
+# **The rule to keep: if all units work at the same time, a video runs at the camera's rate or at that of the busiest unit, the processor included, whichever is less; and if CYCLES is 0 at the end, the accelerator has worked on no job since it was last loaded, reset or started.**
 # <!-- holds: frame_rate(steps, [0, 0, 0, 1], 100e6, 500)[1] == min(500, 100e6 / max(3 * int(cycles), 73_768)) -->
 # <!-- holds: processor[1] == 0 < fpga[1] -->
 #
@@ -461,7 +440,7 @@ board.stop()
 #
 # On a Pynq board, an AXI VDMA moves frames between HDMI and memory, and AMD's Vitis Vision library has filters.
 # FINN and hls4ml bring networks to FPGAs.
-# In 2026, both [PYNQ](https://github.com/Xilinx/PYNQ/pull/1577) and [FINN](https://github.com/Xilinx/finn/pull/1659) retired the Pynq-Z1 and Z2; FINN's new board for teaching is the AUP-ZU3.
+# In 2026, [PYNQ](https://github.com/Xilinx/PYNQ/pull/1577) deprecated the Pynq-Z1 and Z2, and [FINN](https://github.com/Xilinx/finn/pull/1659) refuses them unless one insists; its new board for teaching is the AUP-ZU3.
 # None of these was run here, nor this lesson on a real board.
 #
 # ## Quiz

@@ -25,7 +25,7 @@
 # ## What you will be able to do
 #
 # - find a link's latency and bandwidth from pings, and try them on what they have not seen;
-# - add up the terms of a training step, and say which one binds;
+# - add up the terms of a training step, and say which is the largest;
 # - hold a model against a constant and a rule of thumb, and say what it knows that they do not.
 #
 # You need lessons [2](2_the_ring.ipynb), [4](4_overlap_and_buckets.ipynb), [9](9_tensor_parallel.ipynb) to [11](11_hybrid_and_sharded.ipynb), [13](13_a_tokens_cost.ipynb).
@@ -118,11 +118,11 @@ print("bandwidth:", measured(bandwidth, "B/s", "an emulated link"))
 # Let a micro-batch take a stage 30 ms of arithmetic, and 12 ms of tensor all-reduces, which nothing hides.
 # With $p = 2$ stages and $m = 4$ micro-batches, the pipeline takes $(4 + 2 - 1) \times 42 = 210$ ms.
 # Then gradients are averaged over the data ranks, in 50 ms.
-# They travel beside the last backward's arithmetic, 20 of the 30 ms, but not beside its all-reduces, which need the same links: so 20 ms are hidden.
-# So the step takes 240 ms: 4 x 30 = 120 of arithmetic, 4 x 12 = 48 of all-reduces, 42 of the pipeline's bubble, and 50 - 20 = 30 of gradients.
+# They travel beside the last backward's arithmetic, which is two thirds of the 30 ms, but not beside its all-reduces, which need the same links: so 20 ms are hidden.
+# So the step takes 240 ms: 4 x 30 = 120 of arithmetic, 4 x 12 = 48 of all-reduces, $(p - 1) \times (30 + 12) = 42$ of the pipeline's bubble, and 50 - 20 = 30 of gradients.
 # The largest term **binds** the step, here the arithmetic.
 #
-# The function `predict_step` adds this up for a **layout**: the ranks along each side of the mesh, and the sequences in a micro-batch.
+# The function `predict_step` adds up these terms for a **layout**: the ranks along each side of the mesh, and the sequences in a micro-batch.
 # The forward of a layer takes the time FLOPs / (tensor ranks x peak x **efficiency**), where efficiency is the share of the peak that matrix products reach: for each kind of GPU, we fit it so that one published training comes out right.
 #
 # ## Check
@@ -180,7 +180,7 @@ figures.table(["all-reduce, bytes", "by formula", "by the clock", "clock off by"
 # **The two numbers told all four times to within 4 %**, although only two of the four hosts had sent pings.
 # <!-- holds: len(off) == 4 and max(off.values()) < 4 -->
 # We had built this network from a latency and a bandwidth.
-# Without cables, between processes of one computer, the same formulas are off by a factor of 2 and more.
+# Without it, between processes of one computer, the same formulas were off by a factor of 2 and more (*measured*, [same page](shaped_links.md)).
 #
 # ## Explain
 #
@@ -211,18 +211,15 @@ print(f"    by the model {largest.predicted().number}, by the constant {largest.
 # (In 8-bit numbers, the model is worse still; decoding on 8 GPUs, it misses by 20 to 95 %, and the constant by more.)
 #
 # **And the 9,760 GPUs?**
-# From its 316 TFLOP/s, the model would say about 11,150, and the constant, from 386, about 9,990.
-# But the H100 result behind both came after Llama 3, and from H100s with HBM2e at 2.4 TB/s, limited to 500 W.
-# Meta's had HBM3 at 3.35 TB/s and 700 W (*published*), which may be why both say too little.
-# Known before were the GPTs on A100, which in 2021 reached 43 to 52 % of the peak.
+# The constant's 386 TFLOP/s are as if 9,990 were switched off, nearly right, but the H100 result behind it came after Llama 3.
+# Before, there were the GPTs on A100, which in 2021 reached 43 to 52 % of the peak.
 # <!-- holds: [round(100 * share(one.value for one in results if one.key.startswith("megatron")) / 312e12) for share in (min, max)] == [43, 52] -->
-# The same shares, unrounded, of an H100's 989 are 428 to 517 TFLOP/s, as if 7,820 to 9,290 GPUs were switched off.
-# **That about half would be lost, one could have known without a model; that it was 60 %, neither said.**
+# **So a loss of about half could be expected, and it became 60 %.**
 #
 # ### Forty-one layouts, ranked
 #
 # [Hagemann and others](https://github.com/Aleph-Alpha/NeurIPS-WANT-submission-efficient-parallelization-layouts) published every run of five **sweeps**: one model, the same A100 and batch, many layouts.
-# Of their 755 runs we take one kind, with FlashAttention 2, a fused norm and nothing recomputed: 41 of these ran, and 80 ran out of memory.
+# Of their 755 runs we take one kind, with FlashAttention 2, a norm in one kernel and nothing recomputed: 41 of these ran, and 80 ran out of memory.
 # Beside the model stands a rule from lessons 9 and 10: take the fewest tensor ranks, whose messages nothing hides, and among those layouts the fewest stages, which leave a bubble.
 # Both choose among the layouts that ran.
 
@@ -277,7 +274,7 @@ figures.table(["GB needed, by the model", "layouts that ran", "that failed"], ro
 # %% [markdown]
 # **Here the model knows something**: of 65 layouts that need more than 80 GB none ran, and of 32 that need up to 55 none failed.
 # <!-- holds: [row[1:] for row in rows] == [[32, 0], [9, 15], [0, 65]] -->
-# In between it says too little, for it counts what must be there, and not what kernels need in passing.
+# In between it says too little, for it counts what must be there, and not the memory that a kernel takes and gives back while it runs.
 # A limit of 80 GB is right about 41 + 65 = 106 of 121; "one sequence in a micro-batch fits, more do not" is right about 93, and "none fits" about 80.
 # <!-- holds: sum(one <= 80 for one in needs["ran"]) + sum(one > 80 for one in needs["failed"]) == 106 and len(needs["ran"]) + len(needs["failed"]) == 121 -->
 
@@ -339,11 +336,11 @@ figures.table([*heads, "C16 as printed", "500 steps with the ring"], rows)
 # <!-- holds: all(rows[i][2].value < rows[i - 1][2].value and rows[i][3].value > rows[i][2].value for i in range(1, len(rows))) -->
 #
 # **Verdict on C16: wrong.**
-# As printed, the time grows n-fold; with n below the line, it would still lack serial share and all-reduce.
+# As printed, the time grows n-fold; divided by n instead, it would still lack serial share and all-reduce.
 # <!-- holds: [round(row[4].value / rows[0][4].value, 6) for row in rows] == [row[0] for row in rows] -->
 # <!-- holds: all(steps * T_op / row[0] < row[5].value for row in rows[1:]) -->
 #
-# Without messages, $s = 0.1$ allows at most 10 times the speed; with them, 10 machines would be best here.
+# Without messages, $s = 0.1$ allows at most 10 times the speed; with them, 10 machines would be best here (`min(range(1, 100), key=with_ring)`).
 # <!-- holds: 9.99 < T_op / amdahl(1_000_000) < 10 -->
 # <!-- holds: min(range(1, 1000), key=with_ring) == 10 -->
 #

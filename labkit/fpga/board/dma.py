@@ -33,6 +33,11 @@ POLL_CYCLES = 500_000  # at most, for one read of a status register
 PATIENCE = 50  # reads of a status that does not change, before the client is told why
 
 
+def memory_word(stream_word: int) -> int:
+    """Bytes that the DMA moves at once from or to the memory, for a stream of such words."""
+    return max(4, stream_word)
+
+
 class AxiDma:
     """Both channels' registers. A channel is missing where the module has no stream."""
 
@@ -151,11 +156,12 @@ class AxiDma:
                 f"LENGTH has {self._length_bits} bits, too few for {length:,}: transfer less at "
                 "once."
             )
-        word = self._wires.in_bytes if channel.sending else self._wires.out_bytes
+        word = memory_word(self._wires.in_bytes if channel.sending else self._wires.out_bytes)
         if channel.address % word:
             raise BoardError(
                 f"The transfer begins at 0x{channel.address:08X}, in the middle of a word of "
-                f"{word} bytes: this DMA has no realignment engine. Begin at a multiple of {word}."
+                f"{word} bytes: this DMA has no realignment engine, and what it moves from there "
+                f"is undefined (PG021). Begin at a multiple of {word}."
             )
 
     def _poll(self, channel: Channel) -> int:

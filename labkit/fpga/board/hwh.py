@@ -83,10 +83,10 @@ def _dma(modules: Element, ranges: Element, design: Described) -> None:
         "c_sg_length_width": design.length_bits,
         "c_include_mm2s": int(wires.in_bytes > 0),
         "c_include_mm2s_dre": 0,
-        "c_m_axi_mm2s_data_width": max(32, 8 * wires.in_bytes),
+        "c_m_axi_mm2s_data_width": 8 * dma.memory_word(wires.in_bytes),
         "c_include_s2mm": int(wires.out_bytes > 0),
         "c_include_s2mm_dre": 0,
-        "c_m_axi_s2mm_data_width": max(32, 8 * wires.out_bytes),
+        "c_m_axi_s2mm_data_width": 8 * dma.memory_word(wires.out_bytes),
     }
     name = dma.AxiDma.name
     block = _module(modules, name, "xilinx.com:ip:axi_dma:7.1", parameters)

@@ -132,6 +132,23 @@ def test_transfers_in_the_wrong_order_and_of_the_wrong_memory():
     assert "No transfer was started on the receive channel" in next(said)
 
 
+def test_a_stream_of_bytes_begins_at_a_word_of_the_memory_too():
+    lines = lines_of("""
+        from labkit.fpga.board import designs
+        with VirtualBoard(designs.loopback_of_bytes()) as board:
+            from pynq import Overlay, allocate
+            dma = Overlay(board.bitstream).axi_dma_0
+            a = allocate(8, "u1")
+            dma.write(0x00, 1)
+            dma.write(0x18, a.physical_address + 2)
+            print(told(lambda: dma.write(0x28, 4)))
+            dma.write(0x18, a.physical_address + 4)
+            print(told(lambda: dma.write(0x28, 3)))
+    """)
+    assert "in the middle of a word of 4 bytes" in lines[0] and "undefined" in lines[0]
+    assert lines[1] == "nothing"
+
+
 def test_addresses_where_nothing_answers():
     lines = lines_of("""
         with VirtualBoard(Design(MUTE, "mute")) as board:
