@@ -103,7 +103,7 @@ def parser() -> argparse.ArgumentParser:
     made["build"].add_argument("--check", action="store_true", help="compare and examine only")
     made["build"].add_argument("--force", action="store_true", help="execute unchanged lessons too")
     made["verify"].add_argument("wanted", nargs="?", help="for example 01_gpu; default: all")
-    made["board"].description = "Every user of this computer can read and change this board."
+    made["board"].description = "Every user of this computer can read, change and fill this board."
     made["board"].add_argument(
         "designs", nargs="*", help="loopback, filter_3x3, convnet; default: all"
     )

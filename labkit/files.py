@@ -16,6 +16,23 @@ def cache_folder() -> Path:
     return user_cache_path("labkit")
 
 
+def keep_compiled_by_torch() -> None:
+    """Has PyTorch's compiler keep what it compiles, and loads again, in a folder of the user's own.
+
+    By itself it takes a name in /tmp that others can guess, make first, and fill. Raises
+    PermissionError as `refuse_others` does.
+    """
+    if "TORCHINDUCTOR_CACHE_DIR" in os.environ:
+        return
+    folder = cache_folder() / "torchinductor"
+    try:
+        folder.mkdir(0o700, parents=True, exist_ok=True)
+    except OSError:  # a read-only home: for this process alone
+        folder = Path(tempfile.mkdtemp())
+    refuse_others(folder)
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder)
+
+
 def refuse_others(path: Path) -> None:
     """Raises PermissionError where somebody else owns a file or folder, or may write to it.
 

@@ -17,8 +17,9 @@ from pathlib import Path
 
 import psutil
 import pytest
-from jupyter_client.manager import start_new_kernel
+from jupyter_client.manager import KernelManager, start_new_kernel
 
+from labkit.course import lab
 from labkit.fpga.board import pynq_cache
 from tests.distributed.sockets import listening, reachable
 
@@ -43,6 +44,7 @@ LISTENERS = {
     "chapters/04_distributed/train_tf_ps.py tf.distribute.Server": SOCKETS + "test_tensorflow",
     "labkit/checks/admission.py parameters.bind": NO_SOCKET,
     "labkit/course/execute.py NotebookClient": "tests/test_listeners.py::test_a_lesson_s_kernel",
+    "labkit/course/kernel.py pipe.bind": "tests/test_listeners.py::test_the_lab_s_kernel",
     "labkit/course/lab.py os.execve": "tests/test_listeners.py::test_lab",
     "labkit/course/verify.py subprocess.run": A_TOOL,
     "labkit/distributed/closed_network.py subprocess.run": "tests/distributed/"
@@ -161,10 +163,8 @@ def test_board():
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the list is Linux's")
 def test_lab(tmp_path, monkeypatch):
-    """It listens for this computer only, and its kernel's five channels are files.
-
-    The one port of a kernel takes the output of processes that it forks, and gives nothing out:
-    a PULL socket, which drops whatever does not begin with its 16 random bytes.
+    """It listens for this computer only. Its kernel has no port: five channels are files, and so
+    is the pipe through which forked processes print.
     """
     pytest.importorskip("jupyterlab")
     short = tempfile.TemporaryDirectory(prefix="lab", dir="/tmp")  # for paths of socket files
@@ -172,27 +172,73 @@ def test_lab(tmp_path, monkeypatch):
     monkeypatch.setenv("LABKIT_WORK", str(tmp_path))
     monkeypatch.setenv("JUPYTER_CONFIG_DIR", str(tmp_path / "config"))
     words = ("--no-browser", "--ServerApp.port=0", "--IdentityProvider.token=secret")
-    with short, command("lab", *words) as lab:
+    with short, command("lab", *words) as server:
         try:
-            url = said_until(lab, "http://127.0.0.1:")[-1].split()[-1].partition("/lab")[0]
-            while lab.poll() is None and not listening(lab.pid):
+            url = said_until(server, "http://127.0.0.1:")[-1].split()[-1].partition("/lab")[0]
+            while server.poll() is None and not listening(server.pid):
                 time.sleep(0.05)  # it says so first, and then listens
-            assert lab.poll() is None and reachable(lab.pid) == []
+            assert server.poll() is None and reachable(server.pid) == []
             ask = urllib.request.Request(f"{url}/api/kernels?token=secret", method="POST")
             with urllib.request.urlopen(ask, timeout=600) as answer:
                 kernel = json.load(answer)["id"]
             folder = Path(os.environ["JUPYTER_RUNTIME_DIR"])
             end = time.monotonic() + 600
-            while lab.poll() is None and len(list(folder.glob(f"*{kernel}-ipc-*"))) < 5:
+            while server.poll() is None and len(list(folder.glob(f"*{kernel}-ipc-*"))) < 5:
                 assert time.monotonic() < end, "no five files: the kernel talks over TCP"
                 time.sleep(0.05)
-            assert lab.poll() is None and folder.stat().st_mode & 0o077 == 0
-            [pid] = _kernels(lab.pid)
-            assert len(listening(pid)) <= 1
+            assert server.poll() is None and folder.stat().st_mode & 0o077 == 0
+            [pid] = _kernels(server.pid)
+            assert listening(pid) == []
+            assert list(folder.glob(f"*{kernel}-ipc-fork"))
         finally:
-            for pid in _kernels(lab.pid):
+            for pid in _kernels(server.pid):
                 os.kill(pid, signal.SIGKILL)
-            lab.kill()
+            server.kill()
+
+
+PRINTS_IN_A_FORK = """
+import os, warnings
+warnings.simplefilter("ignore")  # of a fork beside threads
+if not (child := os.fork()):
+    print("a fork's words", flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+print("its parent's", flush=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the list is Linux's")
+@pytest.mark.parametrize("transport", ["ipc", "tcp"])
+def test_the_lab_s_kernel(transport, tmp_path, monkeypatch):
+    """Without a port where it talks through files; a fork's words come; no file is left."""
+    pytest.importorskip("jupyterlab")
+    monkeypatch.setenv("JUPYTER_PATH", str(lab.SETTINGS))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "links.py").touch()  # as a neighbour of kernel.py is called
+    with tempfile.TemporaryDirectory(prefix="lab", dir="/tmp") as short:
+        manager = KernelManager(transport=transport, connection_file=f"{short}/kernel.json")
+        manager.start_kernel()
+        client = manager.client()
+        client.start_channels()
+        try:
+            client.wait_for_ready(timeout=600)
+            assert "labkit/course/kernel.py" in os.path.realpath(
+                manager.provisioner.process.args[1]
+            )
+            ports = listening(manager.provisioner.pid)
+            assert ports == [] if transport == "ipc" else len(ports) > 5
+            said = []
+            outputs = lambda message: said.append(message["content"].get("text", ""))  # noqa: E731
+            client.execute_interactive(PRINTS_IN_A_FORK, timeout=600, output_hook=outputs)
+            client.execute_interactive(
+                "import links, sys; print(links.__file__)", timeout=600, output_hook=outputs
+            )
+            assert "a fork's words" in "".join(said) and "its parent's" in "".join(said)
+            assert str(tmp_path / "links.py") in "".join(said)
+        finally:
+            client.stop_channels()
+            manager.shutdown_kernel()
+        assert os.listdir(short) == []
 
 
 def _kernels(lab):

@@ -7,7 +7,7 @@ Every `--every` steps it writes a checkpoint into the folder; started again, by 
 death or by hand, it goes on from the newest one. In PyTorch 2.13, set the variable
 TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1, or restarts fail at times. With `--die-at` or `--die-seed`,
 one rank kills itself in the first attempt. With `--events`, each rank writes event files: show
-them by `tensorboard --logdir saved/events`.
+them by `python -m labkit.distributed.monitoring saved/events`.
 """
 
 import argparse

@@ -2,7 +2,7 @@
 
     python train_ps.py                                       two servers and three workers, here
 
-    rm -f secret; (umask 077; python -c "import secrets; print(secrets.token_hex(32))" > secret)
+    python -m labkit.distributed.handshake secret
     python train_ps.py --role server --index 0 --servers A:4700,A:4701 --workers 2 --secret secret
     python train_ps.py --role server --index 1 --servers A:4700,A:4701 --workers 2 --secret secret
     python train_ps.py --role worker --index 0 --servers A:4700,A:4701 --workers 2 --secret secret
@@ -10,11 +10,10 @@
 
 The roles may start in any order; A is the address of a host that all of them reach. The file
 `secret` has to be the same on all hosts (copy it by scp): a server answers nobody who does not
-prove that he holds it. With the umask nobody else can open it from its first moment on; who had
-opened it before a chmod would go on reading. What then travels can be read on its way, but not
-changed. With `--copy B:4700`, told to all, and `--role copy` on host B, the first server has a
-copy. A worker that was killed is started again with its number. A server with `--checkpoint FILE`
-writes that file, and begins with it where it exists. Lessons parameter_servers and faults.
+prove that he holds it. What then travels can be read on its way, but not changed. With `--copy
+B:4700`, told to all, and `--role copy` on host B, the first server has a copy. A worker that was
+killed is started again with its number. A server with `--checkpoint FILE` writes that file, and
+begins with it where it exists. Lessons parameter_servers and faults.
 """
 
 import argparse

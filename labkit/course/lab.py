@@ -10,7 +10,7 @@ from pathlib import Path
 from labkit.course import CourseError, start
 from labkit.course.config import Config
 
-# Pages open as pages, neither as text nor as notebooks; no news.
+# Pages open as pages, neither as text nor as notebooks; no news; the kernel is kernel.py.
 SETTINGS = Path(__file__).with_name("jupyter")
 LONGEST_SOCKET = 100  # bytes of a socket file's path; macOS takes 103, Linux 107
 
@@ -41,16 +41,21 @@ def lab(config: Config, arguments: Sequence[str] = ()) -> int:
     given = {word.partition("=")[0] for word in arguments}
     kept = [word for word in ours if word.partition("=")[0] not in given]
     command = [sys.executable, "-m", "jupyterlab", *kept, *arguments]
-    own = os.environ.get("JUPYTER_CONFIG_PATH")
     environment = {
         **os.environ,
         "LABKIT_ROOT": str(root),
         "LABKIT_WORK": str(work),
-        "JUPYTER_CONFIG_PATH": f"{SETTINGS}{os.pathsep}{own}" if own else str(SETTINGS),
+        **{name: _ours_first(name) for name in ("JUPYTER_CONFIG_PATH", "JUPYTER_PATH")},
         "JUPYTERLAB_WORKSPACES_DIR": str(work / ".labkit" / "workspaces"),
     }
     print(f"Opening {start.PAGE}; your copies of the lessons are in {work}.", flush=True)
     return os.execve(command[0], command, environment)
+
+
+def _ours_first(name: str) -> str:
+    """A list of folders of the environment, with SETTINGS before the learner's own."""
+    own = os.environ.get(name)
+    return f"{SETTINGS}{os.pathsep}{own}" if own else str(SETTINGS)
 
 
 def _kernels_by_files() -> list[str]:

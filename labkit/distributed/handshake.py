@@ -20,6 +20,7 @@ import os
 import secrets
 import socket
 import stat
+import sys
 import time
 from pathlib import Path
 
@@ -30,8 +31,7 @@ NONCE = 32  # bytes
 PROOF = 32  # bytes of HMAC-SHA256
 REFUSED = bytes(PROOF)
 LEAST_SECRET = 16  # bytes
-# The umask comes first: a file that others may read when it is made is read before any chmod.
-HOW = 'rm -f {0}; (umask 077; python -c "import secrets; print(secrets.token_hex(32))" > {0})'
+HOW = "python -m labkit.distributed.handshake {0}"
 
 
 class HandshakeError(RuntimeError):
@@ -43,23 +43,43 @@ def new_secret() -> bytes:
     return secrets.token_hex(32).encode()
 
 
+def write_secret(path: str | os.PathLike) -> None:
+    """Writes a new secret into a new file, in the place of one that may be there.
+
+    Nobody else can open it from its first moment on: who had opened it before a chmod would go on
+    reading. Raises FileExistsError where somebody has put another thing there meanwhile.
+    """
+    Path(path).unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(new_secret() + b"\n")
+
+
 def secret_in(path: str | os.PathLike) -> bytes:
     """The secret that a file holds.
 
-    Raises ValueError, with how to make one, where there is none, or others can read it, or it is
-    shorter than LEAST_SECRET bytes.
+    Raises ValueError, with how to make one, where there is none, or it is another user's, or others
+    can read it, or it is shorter than LEAST_SECRET bytes.
     """
-    path = Path(path)
-    wrong = None
-    if not path.is_file():
-        wrong = f"There is no file {path} with a secret."
-    elif stat.S_IMODE(path.stat().st_mode) & 0o077:
-        wrong = f"The secret in {path} can be read by others."
-    elif len(path.read_bytes().strip()) < LEAST_SECRET:
-        wrong = f"The secret in {path} is shorter than {LEAST_SECRET} bytes."
-    if wrong:
-        raise ValueError(f"{wrong} This makes one: {HOW.format(path)}")
-    return path.read_bytes().strip()
+    try:
+        file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb")  # waits for no FIFO
+    except OSError:
+        raise _no_secret(path, f"There is no file {path} with a secret.") from None
+    with file:
+        state = os.fstat(file.fileno())  # of what is read, whatever the name means by now
+        if not stat.S_ISREG(state.st_mode):
+            raise _no_secret(path, f"There is no file {path} with a secret.")
+        if state.st_uid not in (0, os.geteuid()):
+            raise _no_secret(path, f"The secret in {path} is another user's.")
+        if stat.S_IMODE(state.st_mode) & 0o077:
+            raise _no_secret(path, f"The secret in {path} can be read by others.")
+        secret = file.read().strip()
+    if len(secret) < LEAST_SECRET:
+        raise _no_secret(path, f"The secret in {path} is shorter than {LEAST_SECRET} bytes.")
+    return secret
+
+
+def _no_secret(path: str | os.PathLike, wrong: str) -> ValueError:
+    return ValueError(f"{wrong} This makes one: {HOW.format(path)}")
 
 
 def demand(connection: socket.socket, secret: bytes, name: str, seconds: float) -> Seals:
@@ -113,3 +133,9 @@ def _all_of(connection: socket.socket, count: int, end: float) -> bytes:
 def _digest(secret: bytes, purpose: str, listeners: bytes, callers: bytes, name: str) -> bytes:
     """Of nonces with a fixed length: no two purposes, and no two names, share a message."""
     return hmac.digest(secret, purpose.encode() + listeners + callers + name.encode(), "sha256")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("Name one file, into which a new secret is to be written.")
+    write_secret(sys.argv[1])

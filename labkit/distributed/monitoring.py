@@ -6,19 +6,25 @@
     runs[0][-1]["loss"]                         # [(step, value), ...]
     with tensorboard(folder) as address: ...    # the web page, until the block ends
 
+    python -m labkit.distributed.monitoring FOLDER    # the web page, until Ctrl-C
+
 Each rank writes into a folder of its own, so that no two processes share a file, and a new file
 after each restart. An event file is a row of records: length, checksum of the length, data,
 checksum of the data. Lesson restarts_and_monitoring.
 """
 
+import argparse
+import os
 import re
+import secrets
 import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
@@ -28,7 +34,7 @@ from labkit.distributed.step_log import LogError
 EVENTS = "events.out.tfevents.*"
 HEADER = struct.Struct("<QI")  # length of the data, and its checksum
 CHECKSUM = struct.Struct("<I")
-ADDRESS = re.compile(r"http://\S+:\d+/?")
+ADDRESS = re.compile(r"http://\S+/(?=\s)")
 PAUSE = 0.05  # seconds between two looks
 EXIT_PATIENCE = 5.0
 Series = dict[str, list[tuple[int, float]]]
@@ -156,21 +162,22 @@ def without_tensorflow() -> None:
 def tensorboard(folder: str | Path, timeout: float = 60.0) -> Iterator[str]:
     """TensorBoard's web page of a folder on this machine: its address; it ends with the block.
 
+    Whoever has the address can read it: its path is a secret, and without it nothing is there.
     Raises LogError where it does not start within `timeout` seconds.
     """
-    code = (
-        "from labkit.distributed.monitoring import without_tensorflow; without_tensorflow();"
-        "from tensorboard.main import run_main; run_main()"
-    )
-    command = [sys.executable, "-c", code, f"--logdir={folder}", "--host=127.0.0.1", "--port=0"]
-    with tempfile.TemporaryFile() as output:
+    code = "from labkit.distributed.monitoring import serve_page; serve_page()"
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryDirectory() as own:
         process = subprocess.Popen(
-            [*command, "--load_fast=false"],
-            stdin=subprocess.DEVNULL,
+            [sys.executable, "-c", code, str(folder)],
+            stdin=subprocess.PIPE,
             stdout=output,
             stderr=subprocess.STDOUT,
+            # It writes .tensorboard-info/pid-N.info there: in /tmp, into whatever file others link.
+            env=os.environ | {"TMPDIR": own},
         )
         try:
+            with suppress(BrokenPipeError), process.stdin:  # it has ended: `_address` says so
+                process.stdin.write(f"/{secrets.token_hex(16)}\n".encode())
             yield _address(process, output, timeout)
         finally:
             process.terminate()
@@ -179,6 +186,22 @@ def tensorboard(folder: str | Path, timeout: float = 60.0) -> Iterator[str]:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+
+def serve_page() -> None:
+    """What the process of `tensorboard` runs: a folder's page, under the path that it is told."""
+    without_tensorflow()
+    from tensorboard.program import TensorBoard
+
+    board = TensorBoard()
+    board.configure(
+        logdir=sys.argv[1],
+        path_prefix=sys.stdin.readline().strip(),  # others can read a command line
+        host="127.0.0.1",
+        port=0,
+        load_fast="false",
+    )
+    sys.exit(board.main())
 
 
 def _address(process: subprocess.Popen, output: tempfile.TemporaryFile, timeout: float) -> str:
@@ -193,3 +216,16 @@ def _address(process: subprocess.Popen, output: tempfile.TemporaryFile, timeout:
             break
         time.sleep(PAUSE)
     raise LogError(f"TensorBoard did not start: {said[-500:]}")
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """The command line: FOLDER."""
+    parser = argparse.ArgumentParser(prog="monitoring", description="Show what ranks have told.")
+    parser.add_argument("folder", type=Path)
+    with tensorboard(parser.parse_args(words).folder) as address, suppress(KeyboardInterrupt):
+        print(f"{address}\nOnly who has this address can read it. Ctrl-C ends it.", flush=True)
+        threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()

@@ -101,7 +101,11 @@ def _read(source: socket.socket, held: queue.Queue, seconds: float, gone: thread
 
 
 def connect(here: socket.socket, target: Address, seconds: float) -> None:
-    """Serves one connection to the relay, in both directions, and closes both ends at last."""
+    """Serves one connection to the relay, in both directions, and closes both ends at last.
+
+    A caller that has said all may still be answered. A target that has said all ends both: a caller
+    who then neither speaks nor leaves would keep a place for ever.
+    """
     with here:
         try:
             there = socket.create_connection(target)
@@ -110,10 +114,17 @@ def connect(here: socket.socket, target: Address, seconds: float) -> None:
         with there:
             for end in (here, there):
                 end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            back = threading.Thread(target=forward, args=(there, here, seconds), daemon=True)
+            back = threading.Thread(target=answer, args=(there, here, seconds), daemon=True)
             back.start()
             forward(here, there, seconds)
             back.join()
+
+
+def answer(there: socket.socket, here: socket.socket, seconds: float) -> None:
+    """Hands on what the target says, until it ends; then nothing more is read from the caller."""
+    forward(there, here, seconds)
+    with suppress(OSError):  # the caller has left by itself
+        here.shutdown(socket.SHUT_RD)  # what it had sent before goes on to the target
 
 
 def serve(target: Address, seconds: float) -> None:

@@ -22,6 +22,7 @@ NO_TPU = {
     "TPU_WORKER_ID": "0",
     "TPU_ACCELERATOR_TYPE": "v5litepod-1",
     "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
+    "TPU_LOG_DIR": "disabled",  # else in /tmp, where all can read folders and flags
 }
 
 

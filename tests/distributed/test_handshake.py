@@ -19,6 +19,7 @@ from labkit.distributed.handshake import (
     new_secret,
     prove,
     secret_in,
+    write_secret,
 )
 from labkit.distributed.reads import received
 
@@ -142,8 +143,12 @@ def test_secrets_differ():
 
 def test_the_secret_in_a_file(tmp_path):
     path = tmp_path / "secret"
-    with pytest.raises(ValueError, match=r"There is no file .* This makes one: .*python -c"):
+    with pytest.raises(ValueError, match=r"There is no file .* This makes one: python -m labkit"):
         secret_in(path)
+    os.mkfifo(path)
+    with pytest.raises(ValueError, match="There is no file"):
+        secret_in(path)
+    path.unlink()
     path.touch(0o600)
     path.write_bytes(b"short\n")
     with pytest.raises(ValueError, match="shorter than 16 bytes"):
@@ -151,30 +156,46 @@ def test_the_secret_in_a_file(tmp_path):
     path.write_bytes(SECRET + b"\n")
     assert secret_in(path) == SECRET
     os.chmod(path, 0o644)
-    with pytest.raises(ValueError, match=f"can be read by others.*rm -f {path}; "):
+    with pytest.raises(ValueError, match=f"can be read by others.*handshake {path}"):
+        secret_in(path)
+
+
+def test_another_user_s_file_is_no_secret(tmp_path, monkeypatch):
+    path = tmp_path / "secret"
+    write_secret(path)
+    state = os.stat(path)
+    others = os.stat_result((*state[:4], state.st_uid + 4711, *state[5:]))
+    monkeypatch.setattr(os, "fstat", lambda descriptor: others)
+    with pytest.raises(ValueError, match="is another user's"):
         secret_in(path)
 
 
 @pytest.mark.parametrize("before", [None, 0o644])
-def test_the_recipe_makes_a_file_that_nobody_else_can_read_from_the_first_moment_on(
-    before, tmp_path
-):
-    path, python = tmp_path / "secret", tmp_path / "python"
+def test_the_recipe_makes_a_secret_that_nobody_else_can_read(before, tmp_path):
+    path = tmp_path / "secret"
     if before is not None:
         path.touch(before)
-    seen = "import os; print(oct(os.fstat(1).st_mode & 0o777))"  # of the file it writes to
-    python.write_text(f"#!/bin/sh\nexec '{sys.executable}' -c '{seen}'\n")
-    python.chmod(0o755)
-    where = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    subprocess.run(HOW.format(path), shell=True, check=True, env=where, umask=0o022)
-    assert path.read_text() == "0o600\n"
-
-
-def test_the_recipe_makes_a_secret(tmp_path):
-    path = tmp_path / "secret"
+    root = str(Path(__file__).parents[2])
     where = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    where["PYTHONPATH"] = root
     subprocess.run(HOW.format(path), shell=True, check=True, env=where, umask=0o022)
-    assert len(secret_in(path)) == 64
+    assert len(secret_in(path)) == 64 and path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("kind", ["file", "link"])
+def test_what_another_puts_in_its_place_gets_no_secret(kind, tmp_path, monkeypatch):
+    path, target = tmp_path / "secret", tmp_path / "target"
+    target.touch(0o600)
+    real = Path.unlink
+
+    def unlink(self, missing_ok=False):
+        real(self, missing_ok)
+        path.symlink_to(target) if kind == "link" else path.touch()
+
+    monkeypatch.setattr(Path, "unlink", unlink)
+    with pytest.raises(FileExistsError):
+        write_secret(path)
+    assert path.read_bytes() == target.read_bytes() == b""
 
 
 def test_the_program_tells_the_same_recipe():

@@ -1,8 +1,11 @@
 """Event files: one for each rank and start, read back, damage told; the web page ends."""
 
 import os
+import signal
 import subprocess
 import sys
+import tempfile
+import urllib.error
 import urllib.request
 
 import psutil
@@ -100,6 +103,49 @@ def test_tensorboard_answers_and_ends_with_the_block(events):
         assert "127.0.0.1" in address
         raise KeyboardInterrupt
     assert {child.pid for child in psutil.Process().children(recursive=True)} <= before
+
+
+def test_tensorboard_s_page_is_there_for_who_has_its_address_only(events):
+    before = {child.pid for child in psutil.Process().children(recursive=True)}
+    with tensorboard(events) as address:
+        host, secret = address.rstrip("/").rsplit("/", 1)
+        assert len(secret) == 32
+        wrong = secret[:-1] + ("0" if secret[-1] != "0" else "1")
+        for path in ("", "data/runs", "index.html", f"{wrong}/", f"{wrong}/data/runs"):
+            with pytest.raises(urllib.error.HTTPError) as told:
+                urllib.request.urlopen(f"{host}/{path}", timeout=60)
+            assert told.value.code == 404 and secret.encode() not in told.value.read()
+        for child in psutil.Process().children(recursive=True):
+            if child.pid not in before:
+                assert secret not in " ".join(child.cmdline())
+    with tensorboard(events) as another:
+        assert secret not in another
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of folders")
+def test_tensorboard_s_files_lie_where_nobody_else_can_link_them(events, tmp_path, monkeypatch):
+    shared = tmp_path / "shared"
+    (shared / ".tensorboard-info").mkdir(parents=True)
+    monkeypatch.setattr(tempfile, "tempdir", str(shared))
+    monkeypatch.setenv("TMPDIR", str(shared))
+    with tensorboard(events) as address:
+        urllib.request.urlopen(address, timeout=60).close()  # it serves: the file is written
+        [file] = shared.glob("*/.tensorboard-info/*")
+        assert file.name.startswith("pid-")
+        assert (shared / file.relative_to(shared).parts[0]).stat().st_mode & 0o077 == 0
+    assert [path.name for path in shared.rglob("*")] == [".tensorboard-info"]
+
+
+def test_the_page_by_a_command_of_its_own(events):
+    words = [sys.executable, "-m", "labkit.distributed.monitoring", str(events)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as command:
+        address = command.stdout.readline().strip()
+        with urllib.request.urlopen(address + "data/runs", timeout=60) as page:
+            assert b"rank-1" in page.read()
+        command.send_signal(signal.SIGINT)
+    assert command.returncode == 0
+    with pytest.raises(urllib.error.URLError):
+        urllib.request.urlopen(address, timeout=60)
 
 
 def test_tensorboard_that_cannot_start(events, monkeypatch):

@@ -238,6 +238,24 @@ def test_a_caller_too_many_reads_the_end_and_keeps_no_place(monkeypatch):
         end_of(fourth)
 
 
+def test_a_silent_caller_keeps_no_place_once_the_target_has_closed(monkeypatch):
+    monkeypatch.setattr(relay, "MOST_CONNECTIONS", 2)
+    monkeypatch.setattr(Echo, "handle", lambda self: self.request.recv(1))  # and then it closes
+    with accepting() as calls:
+        silent = [calls.call(), calls.call()]
+        for wire in silent:
+            wire.sendall(b"x")
+            assert wire.recv(1) == b""
+        monkeypatch.undo()
+        end = time.monotonic() + ENOUGH
+        while not answers(wire := calls.call()):  # though the two are still there
+            assert time.monotonic() < end
+            wire.close()
+        end_of(wire)
+        for wire in silent:
+            wire.close()
+
+
 def children():
     """The processes that this one has started and that still are."""
     found = set()

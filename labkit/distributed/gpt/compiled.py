@@ -20,6 +20,8 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from labkit.files import keep_compiled_by_torch
+
 KERNEL = re.compile(
     r"^\s+(?:\w+ = )?(cpp_fused_\w+|extern_kernels\.\w+|torch\.ops\.[\w.]+)\(", re.MULTILINE
 )
@@ -70,6 +72,7 @@ def compiled(function: Callable, *arguments: Any) -> Compiled:
     from torch._inductor import config
     from torch._inductor.utils import run_and_get_code
 
+    keep_compiled_by_torch()
     made = torch.compile(function, dynamic=False)
 
     def run(*arguments: Any) -> Any:

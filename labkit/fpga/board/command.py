@@ -2,8 +2,9 @@
 
 Every user of this computer can read and change it: pynq sends no secret that could be asked for.
 The names of buffers cannot be guessed, but whoever programs a DMA reaches them by their addresses;
-registers, designs and files are open to every caller. slow_calls.py says how far slow clients can
-disturb the others.
+registers, designs and files are open to every caller. Who fills the memory for buffers leaves none
+to the others until the board is started anew: nobody has a share of his own. slow_calls.py says how
+far slow clients can disturb the others.
 """
 
 import signal
@@ -15,7 +16,7 @@ from labkit.fpga.board.board import DEVICES, VirtualBoard
 from labkit.fpga.board.errors import BoardError
 from labkit.fpga.errors import RTLError
 
-OPEN = "Every user of this computer can read and change this board."
+OPEN = "Every user of this computer can read, change and fill this board."
 DESIGNS = {
     "loopback": designs.loopback,
     "filter_3x3": designs.filter_3x3,

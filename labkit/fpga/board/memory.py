@@ -118,7 +118,8 @@ class Memory:
         used = sum(buffer.size for buffer in self._buffers.values())
         raise BoardError(
             f"There is no room for a buffer of {size:,} bytes: the pool has {POOL_BYTES:,}, and "
-            f"{len(self._buffers)} buffers hold {used:,}. Free some, with `del` or `freebuffer()`."
+            f"{len(self._buffers)} buffers hold {used:,}. Free some, with `del` or `freebuffer()`; "
+            "where other programs or users hold them, start the board anew."
         )
 
     def _whose(self, address: int, size: int) -> str:

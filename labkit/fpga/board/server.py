@@ -37,9 +37,10 @@ class Server:
                 return
         self._threads.shutdown()
         raise BoardError(
-            f"Port {port} of {' and '.join(addresses[:2])} is in use: another board is running, "
-            "perhaps of another notebook. Stop it, or choose VirtualBoard(..., port=0), and "
-            "connect with RemoteDevice(0, board.address, board.port)."
+            f"Port {port} of {' and '.join(addresses[:2])} is in use: by a board of another "
+            "notebook, perhaps, or by another program or user. Stop it, or choose "
+            "VirtualBoard(..., port=0), and connect with "
+            "RemoteDevice(0, board.address, board.port)."
         )
 
     def stop(self) -> None:

@@ -44,7 +44,7 @@ def test_a_board_for_another_process(ending, tmp_path):
             rest, _ = process.communicate(timeout=300)
     assert printed == f"{list(range(10))}\n"
     assert any("A virtual board is at 127.0.0.81, port 7967" in line for line in lines)
-    assert "Every user of this computer can read and change this board.\n" in lines
+    assert "Every user of this computer can read, change and fill this board.\n" in lines
     assert process.returncode == 130 and "labkit: stopped." in rest
     assert not list(tmp_path.iterdir())
     assert no_notes_stay()
@@ -54,7 +54,7 @@ def test_help_says_who_can_call_it(capsys):
     with pytest.raises(SystemExit):
         cli.main(["board", "--help"])
     words = " ".join(capsys.readouterr().out.split())
-    assert "Every user of this computer can read and change this board." in words
+    assert "Every user of this computer can read, change and fill this board." in words
 
 
 def test_an_unknown_design_and_a_foreign_address():

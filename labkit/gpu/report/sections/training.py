@@ -7,6 +7,7 @@ import torch
 from torch.nn import functional as F
 
 from labkit import convnet
+from labkit.files import keep_compiled_by_torch
 from labkit.gpu import autograd
 from labkit.gpu.report.goals import GOALS
 from labkit.gpu.report.rows import Work
@@ -79,6 +80,8 @@ def trainer(
     loss, SGD = library
     update = SGD(model.parameters(), lr=0.0, momentum=0.9)
     scaler = torch.amp.GradScaler(on, init_scale=2.0**10, enabled=low is torch.float16)
+    if backend:
+        keep_compiled_by_torch()
     forward = torch.compile(model, backend=backend) if backend else model
 
     def prepare(inputs: Tensors, outputs: Tensors) -> Any:
