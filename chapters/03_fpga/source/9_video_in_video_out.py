@@ -214,7 +214,8 @@ def filtered(grey, kernel):
 # %% [markdown]
 # The filter `blur` takes the mean of nine pixels.
 # The filter `edges` shows where a pixel is brighter than its neighbours; where it is darker, the sum is negative and becomes 0.
-# How far are the board's pixels from exact ones, computed with the real taps and limited to a byte as well, but with nothing rounded?
+# How far are the board's pixels from exact ones?
+# Exact means: with the real taps, limited to a byte like the board's, but with nothing rounded.
 #
 # In lesson 3, with a fold of 1, the window took $(H + 1)(W + 1)$ cycles, because it also steps over one row and one column of the border.
 # Here a pixel passes 8 more registers on its way out, so a frame of 480 x 640 should take 481 x 641 + 8 = 308,329 cycles.
@@ -311,7 +312,7 @@ figures.table(["camera", "one at a time", "together"], rows, note)
 # %% [markdown]
 # At 60 frames/s the camera binds.
 # <!-- holds: rows[0] == [60, 60, 60] -->
-# At 500, the filter binds if both work together, and the sum of all steps otherwise.
+# At 500, the filter sets the rate if both work together, and the sum of all steps sets it otherwise.
 # <!-- holds: rows[1][2] == 100e6 / (3 * int(cycles)) < 500 and rows[1][1] == 100e6 / (3 * int(cycles) + 73_768) -->
 #
 # ## Explain
@@ -344,7 +345,7 @@ figures.guesses([("32 pixels wider", wide_guess, rows[1][1])])
 # Each photograph stays for two frames, so the 20 labels of the live video are only ten answers, and 16 right ones are eight photographs.
 # <!-- holds: len(labels) == 20 and int(right) == 2 * 8 and len({frame.photograph.tobytes() for frame in clip}) == 10 -->
 #
-# In a box that is 32 pixels wider on each side, the photograph covers 192 x 192 of 256 x 256 pixels, so all in it is a quarter smaller, and the background comes along.
+# In a box that is 32 pixels wider on each side, the photograph covers 192 x 192 of 256 x 256 pixels, so all in it is a quarter narrower and lower, and the background comes along.
 # <!-- holds: wide[0].box.width == 192 == 0.75 * widened(wide[0], 32).width -->
 # Together this costs 29 of the 164 labels.
 # <!-- holds: int(rows[0][1]) == 164 and int(rows[0][1]) - int(rows[1][1]) == 29 -->
@@ -427,7 +428,8 @@ board.stop()
 #
 # ## Recap
 #
-# **The rule to keep: if all units work at the same time, a video runs at the camera's rate or at that of the busiest unit, the processor included, whichever is less; and if CYCLES is 0 at the end, the accelerator has worked on no job since it was last loaded, reset or started.**
+# **The rule to keep: if all units work at the same time, a video runs at the camera's rate or at that of the busiest unit, the processor included, whichever is less.**
+# **And if CYCLES is 0 at the end of a program that started no job and reset nothing itself, the accelerator has worked on nothing since it was loaded.**
 # <!-- holds: frame_rate(steps, [0, 0, 0, 1], 100e6, 500)[1] == min(500, 100e6 / max(3 * int(cycles), 73_768)) -->
 # <!-- holds: processor[1] == 0 < fpga[1] -->
 #
