@@ -126,7 +126,8 @@ sharded_step = check("distributed.sharded_step", sharded_step)
 #
 # With AdamW, training takes 16 bytes a weight.
 # In float32, as our GPT trains, 4 are the weight's, 4 its gradient's and 8 its moments'.
-# In **mixed precision**, as large models train, these are 2 + 2 + 12: beside the moments, AdamW keeps a float32 copy of the weight.
+# In **mixed precision**, as large models train, these are 2 + 2 + 12 in ZeRO's paper: beside the moments, AdamW keeps a float32 copy of the weight.
+# Where gradients are summed in float32, as in [Megatron-Core](https://docs.nvidia.com/megatron-core/developer-guide/latest/api-guide/dist_optimizer.html), it is 2 + 4 + 12.
 # **ZeRO** (Zero Redundancy Optimizer) cuts one kind more in each of three stages:
 #
 # | | cuts | 7.5 billion weights, each of 64 GPUs | sends |
@@ -268,7 +269,7 @@ figures.table(["four ranks", "a rank sends", "by the formula"], rows)
 memory_picture(runs, {name: bytes_of_state(830_208, 4, stage) for stage, name in enumerate(runs)})
 
 # %% [markdown]
-# The state is the formula's, to within the 276 bytes in which AdamW counts the steps of its 69 weights.
+# The state is the formula's, to within the 276 bytes in which AdamW counts the steps of its 69 parameter tensors.
 # <!-- holds: all(abs(sum(run.held.values()) - run.held["activations"] - bytes_of_state(830_208, 4, stage).total) <= 276 for stage, run in enumerate(runs.values())) -->
 # The peak comes early in backward: hardly any gradient is there, so ZeRO-2 gains little.
 # <!-- holds: max(run.at_peak["gradients"] for run in runs.values()) < 0.05 * size and 0.95 * runs["ZeRO-1"].peak < runs["ZeRO-2"].peak <= runs["ZeRO-1"].peak -->
@@ -393,14 +394,14 @@ print("PyTorch needs Python", metadata.metadata("torch")["Requires-Python"])
 # **Verdict on C21: wrong.**
 # There is no such class, but a `DistributedSampler`.
 # <!-- holds: [hasattr(torch.utils.data, name) for name in ("DataSpliter", "DistributedSampler")] == [False, True] -->
-# Python 3.8 is too old, and `torchdynamo` is part of PyTorch.
+# Python 3.8 is too old for this PyTorch, and `torchdynamo` is part of PyTorch.
 # <!-- holds: [util.find_spec(name) is None for name in ("torchdynamo", "torch._dynamo")] == [True, False] and int(metadata.metadata("torch")["Requires-Python"].removeprefix(">=3.")) > 8 -->
 # FSDP cuts the weights; here, on CPUs, `DataParallel` only hands the call on.
 # <!-- holds: cut_weights == [4160 / 2] * 2 -->
 #
 # ## Recap
 #
-# **The rule to keep: AdamW takes 16 bytes a weight, 4 + 4 + 8 in float32, 2 + 2 + 12 mixed; n ranks of ZeRO-3 hold 16/n each, for 1.5 times data parallel's bytes with one micro-batch; activations come on top, uncut.**
+# **The rule to keep: AdamW takes 16 bytes a weight (18 where mixed precision sums gradients in float32); n ranks of ZeRO-3 hold an nth each, for 1.5 times data parallel's bytes with one micro-batch; activations come on top, uncut.**
 # <!-- holds: [bytes_of_state(830_208, n, 3).total for n in (1, 4)] == [16 * 830_208, 16 / 4 * 830_208] -->
 # <!-- holds: round(runs["ZeRO-3"].sent / runs["data parallel"].sent, 3) == 1.5 and runs["ZeRO-3"].at_peak["activations"] > 0.95 * runs["data parallel"].at_peak["activations"] -->
 #

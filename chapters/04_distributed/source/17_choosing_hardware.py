@@ -277,8 +277,9 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 # <!-- holds: [round(faster, 1), round(an_hour, 2), round(faster * an_hour, 2)] == [6.9, 0.7, 4.85] -->
 #
 # The table's 10.80 USD (February 2025) includes a host computer and the T4's 0.35 (May 2026) none, so their ratio means little.
+# Each USD/h that the hosts of the two T4s cost raises the 4.85 by 6.9.
 # <!-- holds: float(h100.machine.price) == 10.8 and float(t4s.machine.price) == 0.35 -->
-# But [four offers](https://github.com/datareceipts/data-receipts/tree/main/109-gpu-pricing) of an H100's hour lay between 2.69 and 12.29 USD (*published*, November 2026; the dearest equals AWS's price from before June 2025), on both sides of 4.85: your offer decides.
+# But [four offers](https://github.com/datareceipts/data-receipts/tree/main/109-gpu-pricing) of an H100's hour lay between 2.69 and 12.29 USD (*published*, November 2026; the dearest equals AWS's price from before June 2025), on both sides of 4.85: your offers decide.
 # <!-- holds: 2.69 < faster * an_hour < 12.29 -->
 #
 # ### Back through the four machines
@@ -309,7 +310,7 @@ heads, rows = lesson_tables.by_cores()
 figures.table(heads, rows, "Memory: labkit/hardware.toml, with sources.")
 
 # %% [markdown]
-# **Verdict on C38: wrong.**
+# **Verdict on C38: holds if "CUDA cores" becomes "bandwidth and the peak in your format".**
 # For the next token bandwidth binds.
 # <!-- holds: {row[4] for row in rows} == {'bandwidth'} -->
 # The A6000 has twice the V100's cores (5,120, *published*) and 1.5 times its memory, but needs 1.2 times as long for a step of our first table.

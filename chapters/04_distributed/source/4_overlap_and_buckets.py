@@ -443,9 +443,9 @@ print("the same within no_sync():", torch.equal(alone_0, alone_1))
 #
 # ### Outside
 #
-# In its first step, DDP has one bucket.
-# Then it fills them in the order in which gradients became ready, to at least `bucket_cap_mb=25` MiB, or 1 MiB for the first.
-# If a parameter gets no gradient on one rank, its bucket never fills, and the others wait; `find_unused_parameters=True` helps.
+# By default, DDP has one bucket in its first step.
+# Then it fills them in the order in which gradients became ready, to at least 25 MiB, or 1 MiB for the first; `bucket_cap_mb` sets one size for all.
+# If a parameter gets no gradient on one rank, its bucket never fills, and the others wait; `find_unused_parameters=True` helps, but then the buckets stay in the reverse order of the model.
 # On GPUs, NCCL carries the buckets on its own stream; `torch.profiler` shows it.
 # `nn.SyncBatchNorm` uses an all-gather in its forward.
 #

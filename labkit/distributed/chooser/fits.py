@@ -80,8 +80,7 @@ def fits(need: Need, machine: Machine, limits: Limits) -> tuple[Fit, ...]:
         return (Fit(machine, None, reason, "format"),)
     if machine.kind == "fpga":
         return (_planned(machine, board.plan(need, machine)),)
-    most = 1 if machine.kind in ALONE else limits.most
-    return _each(need, machine, limits, most)
+    return _each(need, machine, limits, 1 if machine.kind in ALONE else limits.most)
 
 
 def _each(need: Need, machine: Machine, limits: Limits, most: int) -> tuple[Fit, ...]:
@@ -106,8 +105,8 @@ def _each(need: Need, machine: Machine, limits: Limits, most: int) -> tuple[Fit,
 
 
 def _planned(machine: Machine, plan: Plan) -> Fit:
-    """A fit, as yet without a reason."""
-    return Fit(machine, plan, "", plan.binds)
+    """A fit, whose only reason as yet may be that others of its kind are not tried."""
+    return Fit(machine, plan, "stands alone" if machine.kind in ALONE else "", plan.binds)
 
 
 def usable(machine: Machine, limits: Limits) -> Machine:

@@ -27,7 +27,8 @@ CORES_OF = (
 PROMPT = 1000  # tokens
 TOKENS = 2048  # of each request, where as many as fit are served at once
 BY_BYTES = (
-    "Memory: labkit/hardware.toml, with sources. A dash: eight of them, or one CPU, do not hold it."
+    "Memory: labkit/hardware.toml, with sources. A dash: eight of them do not hold it, or one of "
+    "a CPU or of a kind whose links are in no table."
 )
 IN_TIME = Limits(seconds=0.001)
 

@@ -35,14 +35,16 @@ TOKENS_PER_SECOND = {  # model, A100s: tokens a second; None: it does not fit
 }
 TRAINING_TOKENS = 15e12  # "~15 trillion tokens"
 TRAINING_CONTEXT = 8192  # tokens of a sequence: The Llama 3 Herd of Models, arXiv:2407.21783
-TRAINING_BATCH = 2048  # sequences: 16 million tokens in a step, the same source, of the largest
+TRAINING_BATCH = 2048  # sequences: 16 million tokens, the 405B's last steps, the same source
 MOST = 2048  # H100s that are tried
 PASSES = 3  # a backward pass costs two forward passes
 RECOMPUTED = 4
 TRAININGS = (
-    "15 trillion tokens, in steps of 2,048 sequences of 8,192. As many H100s, of 1, 2, 4, ..., "
-    "2,048, as need the fewest GPU hours; pipelines are not tried. Lesson 16's 400 of 989 TFLOP/s "
-    "for the 405B, 2.5 times, is the rate of a running step; these are hours of whole trainings."
+    "15 trillion tokens, in steps of 2,048 sequences of 8,192: the 405B's last ones, assumed for "
+    "all. Attention is counted in full, with the half that the mask hides. As many H100s, of 1, 2, "
+    "4, ..., 2,048, as need the fewest GPU hours; pipelines are not tried. Lesson 16's 400 of 989 "
+    "TFLOP/s for the 405B, 2.5 times, is the rate of a running step; these are hours of whole "
+    "trainings."
 )
 GPU_HOURS = {"llama31_8b": 1.46e6, "llama31_70b": 7.0e6, "llama31_405b": 30.84e6}
 

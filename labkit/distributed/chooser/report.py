@@ -32,8 +32,10 @@ def notes(answer: Answer) -> list[str]:
     said += _prices(answer)
     said.append(f"All numbers are predicted. Time {time}, {_case(answer)}.")
     said.append(
-        f"How many: of 1, 2, 4, ..., at most {limits.most:,}, what holds it in "
-        f"{100 * limits.memory:g} % of its memory, is in time and takes the fewest machine-hours. "
+        f"How many: of 1, 2, 4, ..., at most {limits.most:,}, that share it evenly (CPUs and "
+        "boards stand alone, and so do machines whose links are in no table), what holds it in "
+        f"{100 * limits.memory:g} % of its memory, is in time and takes the fewest machine-hours; "
+        "if none is in time, the fastest. "
         f"kWh and USD for {need.paid}. {need.left_out}"
     )
     return said
@@ -67,9 +69,11 @@ def _note(answer: Answer, row: Row) -> str:
     """What limit it breaks; else why so many, or how a training is laid out."""
     broken = [] if row.in_time else ["too slow"]
     broken += ["too dear"] if row.in_budget is False else []
+    plan = row.fit.plan
+    if broken == ["too slow"] and plan.count == 1 and row.fit.reason:  # why not more of them
+        return f"too slow; {row.fit.reason}"
     if broken:
         return ", ".join(broken)
-    plan = row.fit.plan
     if answer.need.unit != "h":
         return row.fit.reason
     layout = plan.layout if plan.count > 1 or "recomputed" in plan.layout else ""

@@ -38,6 +38,27 @@ def test_the_answer_stands_first_and_the_table_has_every_machine(capsys):
     assert "pynq_z1, pynq_z2 (its accelerator has no attention)" in below
 
 
+def test_one_that_is_too_slow_says_why_there_are_not_more(capsys):
+    show(choose(serve("llama31_8b"), Limits(seconds=1e-4), ["tpu_v5p", "h100"]))
+    show(choose(serve("llama31_8b", "fp32"), Limits(seconds=0.001), ["server_cpu"]))
+    show(choose(train("llama31_8b"), Limits(seconds=60, most=64, usd=1), ["tpu_v5p", "h100"]))
+    show(choose(train("gpt2", context=512), Limits(seconds=60, usd=0.1), ["tpu_v5p"]))
+    show(choose(image("int8"), Limits(seconds=1e-6), ["pynq_z1"]))
+    said = lines(capsys)
+    ends = {"tpu_v5p": [], "h100": [], "server_cpu": [], "pynq_z1": []}
+    for line in said:
+        key, _, rest = line.partition(" ")
+        if key in ends:
+            ends[key].append(rest.split("  ")[-1].strip())
+    assert ends["tpu_v5p"] == [
+        "too slow; links unknown",
+        "too slow, too dear",
+    ]
+    assert ends["h100"] == ["too slow", "too slow, too dear"], "eight or 64 were tried"
+    assert ends["server_cpu"] == ["too slow; stands alone"]
+    assert ends["pynq_z1"] == ["too slow; stands alone"]
+
+
 ASKED = [
     (serve("llama31_8b", "bf16", 8, 4096), Limits(efficiency=None)),
     (serve("llama31_8b", "bf16", 64, 1000, prompt=800, rate=200), Limits(efficiency=None)),
