@@ -83,10 +83,13 @@ SAME_SHAPES = {
     ),
 }
 
+# For functions that make a matrix: P is not Q, though H is W.
+SQUARE_IMAGE = {"square image, wide kernel": _sizes(x=(2, 2, 6, 6), w=(3, 2, 2, 3))}
+
 
 def first_geometry(x_shape: tuple, R: int, S: int) -> tuple[int, int]:
     """Stride and padding of the first case that has these shapes: what a later one must not use."""
-    for sizes in TELLING_SIZES.values():
+    for sizes in (TELLING_SIZES | SQUARE_IMAGE).values():
         if sizes.x == tuple(x_shape) and sizes.w[2:] == (R, S):
             return sizes.stride, sizes.padding
     raise ValueError(f"No case of TELLING_SIZES has x {x_shape} and a kernel of {R} x {S}.")

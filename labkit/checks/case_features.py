@@ -11,7 +11,7 @@ import numpy as np
 
 from labkit.checks.array_changes import axis_text
 from labkit.checks.items import Case
-from labkit.checks.places import BLOCKS
+from labkit.checks.places import BLOCKS, SIDES
 
 
 class Feature(NamedTuple):
@@ -55,7 +55,6 @@ def number_features(case: Case, names: list[str]) -> Features:
 
 def size_features(case: Case, names: list[str], kernel: bool) -> Features:
     """What can be said of a case by the sizes of its arrays; for a kernel, also in blocks."""
-    blocks = BLOCKS if kernel else ()
     said: Features = {}
     for name, value in zip(names, case.args, strict=False):
         if not isinstance(value, np.ndarray):
@@ -63,10 +62,17 @@ def size_features(case: Case, names: list[str], kernel: bool) -> Features:
         for axis, n in enumerate(value.shape):
             what = f"the length of `{name}`{axis_text(axis, value.ndim)}"
             said[f"{what} is 1"] = Feature(n == 1, (n,))
-            for size in blocks:
-                said[f"{what} is at most {size}"] = Feature(n <= size, (n,))
+            for size in reversed(SIDES if kernel else ()):  # what is one of 128 is one of 32, too
                 said[f"{what} is a multiple of {size}"] = Feature(n % size == 0, (n,))
+            for size in (2, *BLOCKS) if kernel else (2,):
+                said[f"{what} is at most {size}"] = Feature(n <= size, (n,))
             said[f"{what} is even"] = Feature(n % 2 == 0, (n,))
+        if value.ndim > 1:
+            before, last = value.shape[-2:]
+            for word, holds in (("longer", last <= before), ("shorter", last >= before)):
+                said[f"the last axis of `{name}` is no {word} than the one before it"] = Feature(
+                    holds, (before, last)
+                )
     return said
 
 

@@ -26,7 +26,7 @@ from labkit.checks.equality import Pair, equal
 from labkit.checks.expected import Outputs, outputs_for
 from labkit.checks.items import Case, Exercise
 from labkit.checks.phrasing import argument_name
-from labkit.checks.places import wrong_kind, wrong_places
+from labkit.checks.places import where_argument, wrong_kind, wrong_places
 from labkit.checks.proportions import distance, factor, sizes_of
 from labkit.checks.slips import input_slips, output_slips
 
@@ -63,26 +63,28 @@ def likely_cause(exercise: Exercise, trials: list[Trial], output: int | None) ->
     search = _Search(exercise, trials, output or 0)
     seekers = (
         search.zeros,
+        search.unsteady,
         search.kept_between_calls,
         search.outputs_swapped,
         search.input_slip,
         search.output_slip,
         search.kept_from_the_first_call,
         search.same_factor,
+        search.all_alike,
         search.kind_of_case,
         search.slip_where_wrong,
         search.one_number,
         search.chunks,
         search.border,
+        search.kind_of_argument,
         search.place,
         search.sizes,
         search.kind_of_value,
     )
-    for seek in seekers:
-        sentence = seek()
-        if sentence is not None:
-            return sentence
-    return None
+    with np.errstate(all="ignore"), catch_warnings():  # NaN and infinity are looked at, too
+        simplefilter("ignore")
+        found = (seek() for seek in seekers)
+        return next((sentence for sentence in found if sentence is not None), None)
 
 
 class _Search:
@@ -122,7 +124,7 @@ class _Search:
                 continue
             if not self._is_result(trial, candidate):
                 return False
-            explained += candidate.size
+            explained += np.isfinite(candidate).sum()  # infinities agree by chance
         for trial in self.right if everywhere else ():
             candidate = candidate_of(trial)
             if candidate is None or not self._is_result(trial, candidate):
@@ -136,7 +138,26 @@ class _Search:
         values = [values for trial in self.trials for values in trial.got]
         if any(one is None or one.any() for one in values):
             return None
+        wanted = np.concatenate([trial.expected[self.output].ravel() for trial in self.trials])
+        if wanted.dtype.kind == "f" and (abs(wanted) <= 1).all():
+            return (
+                "every value is 0, in all cases: `//`, and a type of whole numbers, cut off what "
+                "lies behind the point."
+            )
         return "every value is 0, in all cases: what makes it 0?"
+
+    def unsteady(self) -> str | None:
+        """Two calls with the same arguments differ."""
+        firsts: dict[str, Trial] = {}
+        for trial in self.in_order:
+            first = firsts.setdefault(repr(_data(trial.case.args)), trial)
+            got, before = trial.got[self.output], first.got[self.output]
+            if got is not None and before is not None and not np.array_equal(got, before, True):
+                return (
+                    "two calls with the same arguments give different results: they depend on "
+                    "chance, or on the calls before."
+                )
+        return None
 
     def kept_between_calls(self) -> str | None:
         """Wrong where a shape comes again, since something is kept from the call before."""
@@ -271,6 +292,42 @@ class _Search:
                 return f"it returns one number, the {word} of those that are asked for."
         return None
 
+    def all_alike(self) -> str | None:
+        """One number for all places of a case, where they should differ."""
+        output = self.output
+        several = [trial for trial in self.seen if not _is_constant(trial.expected[output])]
+        if len(self.seen) < len(self.wrong) or len(several) < 2:
+            return None
+        for trial in self.seen:
+            got = trial.got[output]
+            if got.shape != trial.expected[output].shape or not _is_constant(got):
+                return None
+        if not any(trial.got[output].any() for trial in several):
+            return None
+        said = "every value of a case is the same number"
+        finite = all(np.isfinite(trial.got[output]).all() for trial in self.seen)
+        for word, of in _SINGLE.items() if finite else ():
+            single = [np.full_like(t.got[output], of(t.expected[output])) for t in self.seen]
+            if all(map(self._is_result, self.seen, single)):
+                said += f", the {word} of those that are asked for"
+                break
+        if any(not _is_constant(trial.expected[output]) for trial in self.right):
+            said = f"where it is wrong, {said}"
+        return f"{said}: each of them is to be found by itself."
+
+    def kind_of_argument(self) -> str | None:
+        """The wrong values, or those that are not finite, lie where an argument is of one kind."""
+        got = [trial.got[self.output] for trial in self.trials]
+        want = [trial.expected[self.output] for trial in self.trials]
+        if any(a is None or a.shape != b.shape for a, b in zip(got, want, strict=True)):
+            return None
+        for place, name in enumerate(self.names):
+            given = [trial.case.args[place : place + 1] for trial in self.trials]
+            sentence = where_argument(self.exercise, name, given, list(map(Pair, got, want)))
+            if sentence is not None:
+                return sentence
+        return None
+
     def chunks(self) -> str | None:
         """Chunks of a rank's result that nobody has sent."""
         if len(self.seen) < len(self.wrong):
@@ -319,6 +376,20 @@ class _Search:
 def _shapes(case: Case, numbers: bool = True) -> list:
     """What two calls with new data have in common: with whole numbers, which may be sizes."""
     return [_shape(value, numbers) for value in case.args]
+
+
+def _data(value: object) -> object:
+    """Something whose text tells two arguments apart wherever they differ."""
+    if isinstance(value, np.ndarray):
+        return value.shape, value.dtype.str, value.tobytes()
+    if isinstance(value, list | tuple):
+        return [_data(one) for one in value]
+    return value
+
+
+def _is_constant(values: np.ndarray) -> bool:
+    """Whether all numbers are the same one; there may be one alone, or none."""
+    return bool((values == values.flat[:1]).all() or np.isnan(values).all())
 
 
 def _shape(value: object, numbers: bool) -> object:

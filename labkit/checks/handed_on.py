@@ -71,8 +71,8 @@ def _dressed(exercise: Exercise) -> Callable:
 
 
 def _exact(asked: str | None) -> str | None:
-    """The dtype, where the exercise asks for one, and not for a kind of numbers."""
-    return None if asked in ("any", *KINDS.values()) else asked
+    """The dtype, where the exercise asks for one, and for neither a kind nor that of the oracle."""
+    return None if asked in ("any", "same", *KINDS.values()) else asked
 
 
 def _in_dtype(value: object, dtype: str | None) -> object:

@@ -82,7 +82,8 @@ class Exercise:
     outputs         the names of what is returned; several names mean a tuple, in this order
     rtol, atol      an element is right when |got - expected| <= atol + rtol * |expected|
     dtype           None: the oracle's kind (float, int, bool), of any width; "float32" and the
-                    like: exactly this; "float", "int", "bool": this kind; "any": not looked at.
+                    like: exactly this; "float", "int", "bool": this kind; "any": not looked at;
+                    "same": that of the oracle's result, which may follow the inputs.
                     A tuple has one of these for each output
     adapter         for what is no plain function (a kernel): adapter(f) gives a callable with the
                     oracle's signature that launches f; may raise `Refused`, a sentence

@@ -171,3 +171,15 @@ def cases_of(
         yield Case(f"{first} again", inputs(rng, *sizes[first]))
 
     return cases
+
+
+def with_a_repeat(
+    cases: Callable[[np.random.Generator], Iterable[Case]],
+) -> Callable[[np.random.Generator], Iterable[Case]]:
+    """The cases, of which the first comes twice: what depends on chance or on other calls shows."""
+
+    def repeated(rng: np.random.Generator) -> Iterable[Case]:
+        first, *others = cases(rng)
+        return [first, Case(f"{first.name}, the same numbers", first.args), *others]
+
+    return repeated

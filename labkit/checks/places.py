@@ -9,7 +9,9 @@ from labkit.checks.equality import Pair, close
 from labkit.checks.items import Exercise
 
 BLOCKS = (32, 64, 128, 256)  # threads of a block, as kernels are launched
+SIDES = (8, 16, *BLOCKS)  # of a block along one axis
 _BY_CHANCE = 1 / 128  # how likely a pattern may be that means nothing
+_MANY = 20  # values among which exactly the wrong ones are of one kind, and not by chance
 
 
 def wrong_places(exercise: Exercise, pairs: list[Pair]) -> str | None:
@@ -32,6 +34,30 @@ def wrong_kind(exercise: Exercise, pairs: list[Pair]) -> str | None:
     return None if wrong is None else _of_one_kind(pairs, wrong)
 
 
+def where_argument(
+    exercise: Exercise, name: str, given: list[tuple], pairs: list[Pair]
+) -> str | None:
+    """A sentence when values are wrong, or not finite, exactly where an argument is of one kind.
+
+    given   the argument of each case, in a tuple, which may be empty
+    """
+    values = [argument[0] if argument else None for argument in given]
+    for value, pair in zip(values, pairs, strict=True):
+        if not isinstance(value, np.ndarray) or value.shape != pair.want.shape:
+            return None
+    if sum(pair.want.size for pair in pairs) < _MANY or values[0].dtype.kind not in "iuf":
+        return None
+    infinite = [~np.isfinite(pair.got) & np.isfinite(pair.want) for pair in pairs]
+    masks, what = infinite, "not finite"
+    if not any(mask.any() for mask in infinite):
+        masks, what = [~close(pair.got, pair.want, exercise) for pair in pairs], "wrong"
+    kinds = {"0": _is_zero, "negative": _is_negative, "positive": _is_positive, "NaN": np.isnan}
+    for word, is_one in kinds.items():
+        if all(np.array_equal(is_one(v), mask) for v, mask in zip(values, masks, strict=True)):
+            return f"exactly those values are {what} for which `{name}` is {word}."
+    return None
+
+
 def _wrong(exercise: Exercise, pairs: list[Pair]) -> list[np.ndarray] | None:
     """Truth values for each case; None where a shape is wrong."""
     if any(pair.got.shape != pair.want.shape for pair in pairs):
@@ -48,7 +74,7 @@ def _along(wrong: list[np.ndarray], axis: int) -> str | None:
     for is_so, sentence in _PATTERNS:
         if all(is_so(hit) for hit in hits):
             return sentence.format(where=where)
-    for size in reversed(BLOCKS):
+    for size in reversed(SIDES):
         if all(_only_behind(hit, size) for hit in hits):
             return f"the first {size} places{where} are right, and what lies behind them is not."
     return None

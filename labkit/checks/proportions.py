@@ -39,8 +39,12 @@ def factor(exercise: Exercise, pairs: list[Pair], sizes: list[Sizes]) -> str | N
 
 def distance(exercise: Exercise, pairs: list[Pair], sizes: list[Sizes]) -> str | None:
     """A sentence when every value of each case is the right one plus the same number."""
-    distances = [_difference(exercise, pair) for pair in pairs]
-    if None in distances:
+    finite = [np.isfinite(pair.want).any() for pair in pairs]  # infinities lie nowhere
+    if not all(f or equal(*pair, exercise) for f, pair in zip(finite, pairs, strict=True)):
+        return None
+    sizes = [known for known, f in zip(sizes, finite, strict=True) if f]
+    distances = [_difference(exercise, pair) for pair, f in zip(pairs, finite, strict=True) if f]
+    if not distances or None in distances:
         return None
     for name in sizes[0]:
         for sign, word in ((1, "large"), (-1, "small")):
@@ -72,7 +76,8 @@ def _difference(exercise: Exercise, pair: Pair) -> float | None:
     if got.shape != want.shape or not want.size:
         return None
     with np.errstate(all="ignore"):
-        middle = float(np.median(got * 1.0 - want))
+        away = got * 1.0 - want
+        middle = float(np.median(away[np.isfinite(want)]))
         if not np.isfinite(middle):
             return None
         return middle if equal(got - middle, want * 1.0, exercise) else None

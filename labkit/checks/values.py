@@ -51,6 +51,8 @@ def wrong_value(
         return _wrong_shape(got, expected, name)
     right = close(got, expected, exercise)
     wanted = asked or KINDS[expected.dtype.kind]
+    if asked == "same":
+        wanted = expected.dtype.name
     free = asked is None and _is_number(got) and _is_number(expected)
     # A whole number is one, whether it is kept as an int or as a float.
     if free and (right.all() or got.dtype.kind == "f"):
@@ -126,7 +128,10 @@ def _wrong_dtype(dtype: np.dtype, want: str, name: str) -> Problem | None:
     if want in ("any", have, dtype.name):
         return None
     if want not in _NUMBERS:
-        return Problem("form", f"`{name}` has dtype {dtype}; it should be {want}.")
+        details = ()
+        if dtype == "float64":
+            details = ("`np.zeros(shape)` is float64, unless it is given another `dtype`.",)
+        return Problem("form", f"`{name}` has dtype {dtype}; it should be {want}.", details)
     headline = f"`{name}` holds {_NUMBERS[have]} ({dtype}); it should hold {_NUMBERS[want]}."
     details = ()
     if have == "int" and want == "float":

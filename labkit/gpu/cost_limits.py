@@ -100,8 +100,11 @@ def scattered(theirs: ProfiledLaunch, ours: ProfiledLaunch, way: str) -> str | N
     if sectors <= SECTORS_PER_REQUEST * enough + MORE_SECTORS:
         return None
     line, found = worst_line(theirs.profile, way)
+    where = f"in line {line} a warp's {way}"
+    if not found:  # only the functions that it calls ask for memory, and lie elsewhere
+        where, found = f"in a function that it calls a warp's {way}", theirs.counters[each]
     return (
-        f"in line {line} a warp's {way} touches {found:.0f} sectors of global memory; in all, "
+        f"{where} touches {found:.0f} sectors of global memory; in all, "
         f"{sectors:,} sectors where {enough:,} would do. Let neighbouring threads touch "
         "neighbouring elements."
     )

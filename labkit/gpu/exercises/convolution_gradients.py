@@ -9,16 +9,16 @@ from labkit.reference import conv2d_backward
 
 
 def weight_gradients(dy, x, R, S, stride=1, padding=0):
-    """dw[K,C,R,S] and db[K]."""
+    """dw[K,C,R,S] and db[K], in the dtype of x."""
     K = dy.shape[1]
     C = x.shape[1]
     w = np.zeros((K, C, R, S))  # dw and db do not depend on w
     _, dw, db = conv2d_backward(dy, x, w, stride, padding)
-    return dw, db
+    return dw.astype(x.dtype), db.astype(x.dtype)
 
 
 def input_gradient(dy, w, x_shape, stride=1, padding=0):
-    """dx[N,C,H,W], which is `x_shape`."""
+    """dx[N,C,H,W], which is `x_shape`, in the dtype of dy."""
     x = np.zeros(x_shape)  # dx does not depend on x
     dx, _, _ = conv2d_backward(dy, x, w, stride, padding)
-    return dx
+    return dx.astype(dy.dtype)

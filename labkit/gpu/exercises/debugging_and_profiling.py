@@ -89,6 +89,7 @@ case_log_sum_exp = kernel_exercise(
         "shift_subtracted": wrong_sum.shift_subtracted,
         "first_score": wrong_sum.first_score,
         "last_score": wrong_sum.last_score,
+        "first_left_out": wrong_sum.first_left_out,
         "smallest_score": wrong_sum.smallest_score,
         "mean_score": wrong_sum.mean_score,
         "at_least_zero": wrong_sum.at_least_zero,
@@ -126,6 +127,17 @@ def a_warp_per_row(x):
     return R, WARP, (top,)
 
 
+def barrier_limit(profile: Any, kernel: Any, x: np.ndarray) -> str | None:
+    """No lane has returned before a barrier of its warp. A GPU allows it since Volta, of 2017."""
+    for line, text, counters in profile.source:
+        if "syncwarp()" in text and counters.get("active_lane_ratio", 1) < 1:
+            return (
+                f"some lanes have returned before the barrier in line {line}. Like every barrier, "
+                "it stands where all lanes come to it: guard their work with an `if` instead."
+            )
+    return None
+
+
 case_row_max = kernel_exercise(
     "gpu.case_row_max",
     launch=a_warp_per_row,
@@ -160,6 +172,7 @@ case_row_max = kernel_exercise(
         "largest_size": wrong_max.largest_size_of_row,
         "smallest": wrong_max.smallest_of_row,
     },
+    limit=barrier_limit,
 )
 
 # db[k] = the sum of dy[m, k] over m; a block has 64 rows of 32 columns
@@ -282,6 +295,7 @@ case_float64 = kernel_exercise(
         "no_factor": lambda x: gelu(x) / x,
         "multiplied": lambda x: x * x / gelu(x),
         "sum_left_out": wrong_gelu.sum_left_out,
+        "no_parenthesis": wrong_gelu.no_parenthesis,
         "both_left_out": wrong_gelu.both_left_out,
         "factor_outside": wrong_gelu.factor_outside,
         "overflows": wrong_gelu.overflows,

@@ -6,7 +6,7 @@ import numpy as np
 
 from labkit import convolutions, reference
 from labkit.checks.lesson_files import LIBRARIES, WINDOWS, cases_of, exercise
-from labkit.convolutions import SAME_SHAPES, TELLING_SIZES
+from labkit.convolutions import SAME_SHAPES, SQUARE_IMAGE, TELLING_SIZES
 from labkit.gpu.exercises.convolution_gradients import input_gradient, weight_gradients
 from labkit.gpu.exercises.solutions import gradients_and_convolutions as solutions
 from labkit.gpu.exercises.wrong import conv2d_backward_input as wrong_dx
@@ -17,7 +17,19 @@ from labkit.gpu.exercises.wrong import linear_backward as wrong_linear
 from labkit.provenance import counted
 from labkit.reference import conv2d
 
-SIZES = TELLING_SIZES | SAME_SHAPES
+
+def normal(rng: np.random.Generator, size: tuple) -> np.ndarray:
+    """float64."""
+    return rng.normal(size=size)
+
+
+def small_float32(rng: np.random.Generator, size: tuple) -> np.ndarray:
+    """Whole numbers: in float32, too, their sums are the same in every order."""
+    return rng.integers(-9, 10, size).astype(np.float32)
+
+
+SIZES = TELLING_SIZES | SQUARE_IMAGE | SAME_SHAPES
+SIZES |= {"numbers in float32": (*TELLING_SIZES["non-square kernel"], small_float32)}
 FLOAT64 = {"rtol": 1e-9, "atol": 1e-12}  # the inputs are float64: rounding to float32 shows
 
 # For the costs: the network's layers
@@ -86,18 +98,23 @@ linear_backward = exercise(
 # x[N,C,H,W], w[K,C,R,S], b[K], stride, padding -> y; the sizes give x, w, y, stride, padding
 
 
-def convolution_inputs(rng, x_shape, w_shape, y_shape, stride, padding):
+def convolution_inputs(rng, x_shape, w_shape, y_shape, stride, padding, numbers=normal):
     """x, w, b, stride, padding."""
     K = w_shape[0]
-    x = rng.normal(size=x_shape)
-    w = rng.normal(size=w_shape)
-    b = rng.normal(size=K)
+    x = numbers(rng, x_shape)
+    w = numbers(rng, w_shape)
+    b = numbers(rng, K)
     return x, w, b, stride, padding
+
+
+def convolved(x, w, b, stride=1, padding=0):
+    """y[N,K,P,Q], in the dtype of x."""
+    return conv2d(x, w, b, stride, padding).astype(x.dtype)
 
 
 conv2d_direct = exercise(
     "gpu.conv2d_direct",
-    oracle=conv2d,
+    oracle=convolved,
     cases=cases_of(SIZES, convolution_inputs),
     wrong={
         "kernel_flipped": wrong_y.kernel_flipped,
@@ -115,6 +132,7 @@ conv2d_direct = exercise(
         "padding_added": wrong_y.padding_added,
         "positions_swapped": wrong_y.positions_swapped,
         "stride_in_the_window": wrong_y.stride_in_the_window,
+        "one_inside": wrong_y.one_inside,
         "matrix_product": wrong_y.matrix_product,
         "mean_of_the_window": wrong_y.mean_of_the_window,
         "first_channel": wrong_y.first_channel,
@@ -130,16 +148,17 @@ conv2d_direct = exercise(
     ),
     # The lesson times what it is given: the loops, and not the fast reference.
     fallback=solutions.conv2d_direct,
+    dtype="same",
     **FLOAT64,
 )
 
 # x[N,C,H,W], R, S, stride, padding -> cols[N P Q, C R S]
 
 
-def im2col_inputs(rng, x_shape, w_shape, y_shape, stride, padding):
+def im2col_inputs(rng, x_shape, w_shape, y_shape, stride, padding, numbers=normal):
     """x, R, S, stride, padding."""
     R, S = w_shape[2:]
-    x = rng.normal(size=x_shape)
+    x = numbers(rng, x_shape)
     return x, R, S, stride, padding
 
 
@@ -154,6 +173,8 @@ im2col = exercise(
         "no_transpose": wrong_cols.no_transpose,
         "columns_first": wrong_cols.columns_first,
         "stride_one": wrong_cols.stride_one,
+        "one_inside": wrong_cols.one_inside,
+        "rows_for_columns": wrong_cols.rows_for_columns,
         "stride_down_alone": wrong_cols.stride_down_alone,
         "stride_right_alone": wrong_cols.stride_right_alone,
         "two_strides_alone": wrong_cols.two_strides_alone,
@@ -172,17 +193,18 @@ im2col = exercise(
         ("second convolution, one image: input", 4 * PIXELS, "B", "4 bytes per number"),
         ("the same as im2col rows", 36 * PIXELS, "B", "4 bytes per number, 9 taps"),
     ),
+    dtype="same",
     **FLOAT64,
 )
 
 # dy[N,K,P,Q], x[N,C,H,W], R, S, stride, padding -> dw[K,C,R,S], db[K]
 
 
-def weight_gradient_inputs(rng, x_shape, w_shape, y_shape, stride, padding):
+def weight_gradient_inputs(rng, x_shape, w_shape, y_shape, stride, padding, numbers=normal):
     """dy, x, R, S, stride, padding."""
     R, S = w_shape[2:]
-    dy = rng.normal(size=y_shape)
-    x = rng.normal(size=x_shape)
+    dy = numbers(rng, y_shape)
+    x = numbers(rng, x_shape)
     return dy, x, R, S, stride, padding
 
 
@@ -211,16 +233,17 @@ conv2d_backward_weights = exercise(
     outputs=("dw", "db"),
     forbidden=LIBRARIES,
     cost=costs(("dw of the second convolution, 32 images", CONV2, "FLOP", "2 per multiply-add")),
+    dtype="same",
     **FLOAT64,
 )
 
 # dy[N,K,P,Q], w[K,C,R,S], x_shape, stride, padding -> dx[N,C,H,W]
 
 
-def input_gradient_inputs(rng, x_shape, w_shape, y_shape, stride, padding):
+def input_gradient_inputs(rng, x_shape, w_shape, y_shape, stride, padding, numbers=normal):
     """dy, w, x_shape, stride, padding."""
-    dy = rng.normal(size=y_shape)
-    w = rng.normal(size=w_shape)
+    dy = numbers(rng, y_shape)
+    w = numbers(rng, w_shape)
     return dy, w, x_shape, stride, padding
 
 
@@ -239,6 +262,8 @@ conv2d_backward_input = exercise(
         "taps_swapped": wrong_dx.taps_swapped,
         "not_cropped": wrong_dx.not_cropped,
         "kernel_flipped": wrong_dx.kernel_flipped,
+        "columns_read_rsc": wrong_dx.columns_read_rsc,
+        "convolution": wrong_dx.convolution,
         "stride_one": wrong_dx.stride_one,
         "stride_down_alone": wrong_dx.stride_down_alone,
         "stride_right_alone": wrong_dx.stride_right_alone,
@@ -253,6 +278,7 @@ conv2d_backward_input = exercise(
     outputs=("dx",),
     forbidden=LIBRARIES,
     cost=costs(("dx of the second convolution, 32 images", CONV2, "FLOP", "2 per multiply-add")),
+    dtype="same",
     **FLOAT64,
 )
 

@@ -23,7 +23,7 @@ SIZES = {  # M, K, N
     "all sizes 1": (1, 1, 1),
     "prime sizes": (7, 13, 5),
     "ragged": (33, 40, 65),
-    "wide": (3, 70, 96),
+    "wide": (3, 96, 96),
     "tall": (97, 33, 5),
     "one product per result": (40, 1, 35),
     "several tiles": (64, 96, 70),

@@ -49,7 +49,7 @@ sgd_momentum = kernel_exercise(
     cases=cases_of(
         {  # n, lr and momentum
             "one full block": (128, 0.125, 0.75),
-            "two blocks and a bit": (300, 0.5, 0.9),
+            "two blocks and a bit": (352, 0.5, 0.9),
             "one element": (1, 0.375, 0.625),
             "a prime number without momentum": (13, 0.01, 0),
             "one more than a block with a large rate": (129, 3, 0.25),
@@ -230,6 +230,7 @@ accumulate = exercise(
         "mean_of_shares": wrong_total.weighted(wrong_total.mean_of_shares),
         "divided_by_pieces": wrong_total.weighted(wrong_total.images_per_piece),
         "whole_division": wrong_total.weighted(wrong_total.whole_division),
+        "two_digits": wrong_total.weighted(wrong_total.two_digits),
         "upside_down": wrong_total.weighted(wrong_total.upside_down),
         "running_mean": wrong_total.running_mean,
         "sum_so_far": wrong_total.sum_so_far,

@@ -6,7 +6,7 @@ one right rounding.
 
 import numpy as np
 
-from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
+from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise, with_a_repeat
 from labkit.tpu.exercises import float32_numbers
 from labkit.tpu.exercises.float32_bits import as_bits, as_it_is, cut, nearest
 from labkit.tpu.exercises.wrong import mixed_precision_step as wrong_step
@@ -41,7 +41,7 @@ NUMBERS = {  # how they are made, and their shape where it is free
 round_to_bfloat16 = exercise(
     "tpu.round_to_bfloat16",
     oracle=nearest,
-    cases=cases_of(NUMBERS, lambda rng, make, *shape: (make(rng, *shape),)),
+    cases=with_a_repeat(cases_of(NUMBERS, lambda rng, make, *shape: (make(rng, *shape),))),
     wrong={
         "truncated": cut,
         "always_away": wrong_rounding.with_bits(wrong_rounding.away_from_0),
@@ -132,6 +132,7 @@ multiply_accumulate = exercise(
         "no_last": wrong_sum.with_order(wrong_sum.no_last),
         "rows_of_a": wrong_sum.with_order(wrong_sum.rows_of_a),
         "columns_of_b": wrong_sum.with_order(wrong_sum.columns_of_b),
+        "in_pairs": wrong_sum.in_pairs,
         "in_float64": wrong_sum.in_float64,
         "wide_at_once": wrong_sum.wide_at_once,
         "at_once": wrong_sum.at_once,
@@ -254,6 +255,7 @@ mixed_precision_step = exercise(
         "old_copy": wrong_step.old_copy,
         "gradient_copied": wrong_step.gradient_copied,
         "copy_steps": wrong_step.copy_steps,
+        "copy_by_rounded_update": wrong_step.copy_by_rounded_update,
         "in_bfloat16": wrong_step.rounded("old", "gradient", "rate", "update", "new"),
         "master_in_bfloat16": wrong_step.rounded("old", "new"),
         "from_the_copy": wrong_step.rounded("old"),

@@ -7,7 +7,7 @@ import numpy as np
 
 from labkit.checks.items import Case
 from labkit.checks.lesson_files import LIBRARIES, WINDOWS, cases_of, exercise
-from labkit.convolutions import SAME_SHAPES, TELLING_SIZES, im2col
+from labkit.convolutions import SAME_SHAPES, SQUARE_IMAGE, TELLING_SIZES, im2col
 from labkit.tpu.exercises.wrong import cycles as wrong_count
 from labkit.tpu.exercises.wrong import implicit_rows as wrong_address
 from labkit.tpu.exercises.wrong import skew as wrong_feeds
@@ -204,6 +204,7 @@ cycles = exercise(
         "tiles_added": wrong_count.with_tiles(wrong_count.tiles_added),
         "sides_swapped": wrong_count.with_tiles(wrong_count.sides_swapped),
         "tile_as_grid": wrong_count.tile_as_grid,
+        "small_tile_alone": wrong_count.small_tile_alone,
         "n_whole": wrong_count.with_tiles(wrong_count.n_whole),
         "k_whole": wrong_count.with_tiles(wrong_count.k_whole),
         "m_cut": wrong_count.m_cut,
@@ -226,6 +227,7 @@ cycles = exercise(
 LARGE_IMAGE = (1, 4, 100, 80)  # its matrix is nine times as large
 IMAGES = {  # shapes of x [N,C,H,W], w [K,C,R,S] and y [N,K,P,Q], stride, padding
     **TELLING_SIZES,
+    **SQUARE_IMAGE,
     "like the network": ((3, 4, 6, 6), (3, 4, 3, 3), (3, 3, 6, 6), 1, 1),
     "prime sizes, stride and padding": ((2, 5, 13, 9), (3, 5, 3, 3), (2, 3, 7, 5), 2, 1),
     "a few rows of a large matrix": (LARGE_IMAGE, (4, 4, 3, 3), LARGE_IMAGE, 1, 1),
@@ -274,6 +276,8 @@ implicit_rows = exercise(
         "no_column": wrong_address.with_window(wrong_address.no_column),
         "columns_first": wrong_address.with_window(wrong_address.columns_first),
         "sizes_swapped": wrong_address.with_window(wrong_address.sizes_swapped),
+        "rows_for_columns": wrong_address.with_window(wrong_address.rows_for_columns),
+        "consecutive": wrong_address.consecutive,
         "images_fastest": wrong_address.with_window(wrong_address.images_fastest),
         "p_runs_on": wrong_address.with_window(wrong_address.p_runs_on),
         "pixels_for_windows": wrong_address.pixels_for_windows,

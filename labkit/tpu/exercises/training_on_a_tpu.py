@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
+from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise, with_a_repeat
 from labkit.provenance import Quantity, counted
 from labkit.tpu.exercises.wrong import global_loss as wrong_terms
 from labkit.tpu.exercises.wrong import next_batch as wrong_rows
@@ -175,7 +175,7 @@ def following(order, step, batch):
 next_batch = exercise(
     "tpu.next_batch",
     oracle=following,
-    cases=cases_of(RUNS, run_of),
+    cases=with_a_repeat(cases_of(RUNS, run_of)),
     wrong={
         "first_epoch": wrong_rows.first_epoch,
         "epoch_begins_again": wrong_rows.epoch_begins_again,

@@ -57,6 +57,11 @@ def whole_division(n, sizes):
     return n // sum(sizes)
 
 
+def two_digits(n, sizes):
+    """The share is rounded."""
+    return round(n / sum(sizes), 2)
+
+
 def upside_down(n, sizes):
     """The quotient is the other way round."""
     return sum(sizes) / n

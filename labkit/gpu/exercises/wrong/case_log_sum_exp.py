@@ -45,6 +45,12 @@ def last_score(x):
     return shifted(x, x[-1])
 
 
+def first_left_out(x):
+    """The largest of all scores but the first is taken off."""
+    largest = np.max(x[1:], axis=0, initial=-np.float32(np.inf))
+    return shifted(x, largest)
+
+
 def finite_start(x):
     """The search for the largest begins at a finite number."""
     largest = x.max(axis=0)

@@ -8,6 +8,7 @@ import numpy as np
 
 from labkit.convolutions import first_geometry
 from labkit.gpu.exercises.convolution_gradients import input_gradient
+from labkit.reference import conv2d
 
 
 def scatter(
@@ -183,3 +184,17 @@ def covered_pixels_alone(dy, w, x_shape, stride=1, padding=0):
     W = last_left + S - 2 * padding
     covered = (N, C, H, W)
     return input_gradient(dy, w, covered, stride, padding)
+
+
+def columns_read_rsc(dy, w, *inputs):
+    """A row of dcols is taken for one in the order r, s, c."""
+    K, C, R, S = w.shape
+    read = w.reshape(K, R, S, C).transpose(0, 3, 1, 2)
+    return input_gradient(dy, read, *inputs)
+
+
+def convolution(dy, w, x_shape, stride=1, padding=0):
+    """dy is convolved with the flipped kernel, whatever the stride."""
+    R = w.shape[2]
+    flipped = w[:, :, ::-1, ::-1].transpose(1, 0, 2, 3)  # [C,K,R,S]
+    return conv2d(dy, flipped, None, 1, R - 1 - padding)

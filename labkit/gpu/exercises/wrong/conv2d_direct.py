@@ -223,3 +223,15 @@ def window_summed_first(x, w, b, *how):
     means = w.mean(axis=(1, 2, 3), keepdims=True)
     same_for_all_taps = np.broadcast_to(means, w.shape)
     return conv2d(x, same_for_all_taps, b, *how)
+
+
+def one_inside(x, w, b, stride=1, padding=0):
+    """P = (H + 2 padding - R + 1) // stride, and so for Q: the last windows may be missing."""
+    P, Q = one_inside_size(x.shape, *w.shape[2:], stride, padding)
+    return conv2d(x, w, b, stride, padding)[:, :, :P, :Q]
+
+
+def one_inside_size(x_shape: tuple, R: int, S: int, stride: int, padding: int) -> tuple[int, int]:
+    """P and Q, where the 1 is added before the division."""
+    H, W = x_shape[2:]
+    return (H + 2 * padding - R + 1) // stride, (W + 2 * padding - S + 1) // stride

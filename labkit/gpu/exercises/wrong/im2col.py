@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from labkit.convolutions import first_geometry, framed, im2col, output_size, windows
+from labkit.gpu.exercises.wrong.conv2d_direct import one_inside_size
 
 # The windows [N,C,P,Q,R,S] in another order
 
@@ -144,3 +145,24 @@ def as_float32(x, *inputs):
     """The numbers are rounded."""
     rounded = x.astype("float32")
     return im2col(rounded, *inputs)
+
+
+def one_inside(x, R, S, stride=1, padding=0):
+    """P = (H + 2 padding - R + 1) // stride, and so for Q: the last windows may be missing."""
+    P, Q = one_inside_size(x.shape, R, S, stride, padding)
+    return as_rows(windows(x, R, S, stride, padding)[:, :, :P, :Q])
+
+
+def rows_for_columns(x, R, S, stride=1, padding=0):
+    """Q = P; what a window does not find in the image is 0."""
+    P, Q = output_size(x.shape, R, S, stride, padding)
+    image = framed(x, padding)
+    missing = max(0, P - Q) * stride
+    wider = np.pad(image, ((0, 0), (0, 0), (0, 0), (0, missing)))
+    return as_rows(windows(wider, R, S, stride)[:, :, :, :P])
+
+
+def as_rows(seen):
+    """Windows [N,C,P,Q,R,S] as rows [N P Q, C R S]."""
+    N, C, P, Q, R, S = seen.shape
+    return seen.transpose(0, 2, 3, 1, 4, 5).reshape(N * P * Q, C * R * S)

@@ -182,6 +182,12 @@ def tile_as_grid(M, K, N, rows, cols):
     return (rows + M + fill) * tiles
 
 
+def small_tile_alone(M, K, N, rows, cols):
+    """Where K or N is smaller than the grid, load and fill are those of so many rows or columns."""
+    tile = one_tile(M, np.minimum(K, rows), np.minimum(N, cols))
+    return tile * right_tiles(K, N, rows, cols)
+
+
 def loads_once(M, K, N, rows, cols):
     """Only the first tile is loaded."""
     tiles = right_tiles(K, N, rows, cols)

@@ -135,6 +135,12 @@ def sizes_swapped(m, N, P, Q):
     return window_of(m, N, Q, P)
 
 
+def rows_for_columns(m, N, P, Q):
+    """P positions stand in a row."""
+    n, place = np.divmod(m, P * P)
+    return n, *np.divmod(place, P)
+
+
 def positions_swapped(m, N, P, Q):
     """p is taken along the image's columns, q along its rows."""
     n, p, q = window_of(m, N, P, Q)
@@ -205,6 +211,11 @@ def first_rows(x, m, *how):
     """As many rows as are asked for, but the first ones."""
     matrix = im2col(x, *how)
     return matrix[: len(m)]
+
+
+def consecutive(x, m, *how):
+    """As many rows as are asked for, from the first number on."""
+    return addressed(x, m[0] + np.arange(len(m)), *how)
 
 
 def in_rising_order(x, m, *how):

@@ -66,3 +66,10 @@ def copy_steps(master, gradient, lr):
     new = new_master(master, gradient, lr)
     copy = new_master(nearest(master), gradient, lr)
     return new, nearest(copy)
+
+
+def copy_by_rounded_update(master, gradient, lr):
+    """The copy is the rounded master minus the rounded update."""
+    new = new_master(master, gradient, lr)
+    update = np.float32(lr) * gradient
+    return new, nearest(master) - nearest(update)

@@ -115,6 +115,16 @@ def all_cut(a, b, narrow):
     return summed(cut(a), cut(b), narrow, every_k, sums_cut)
 
 
+def in_pairs(a, b, narrow):
+    """Two products at a time."""
+    a, b = nearest(a), nearest(b)
+    total = np.zeros((len(a), b.shape[1]), np.float32)
+    for k in range(0, len(b), 2):
+        products = [np.outer(a[:, one], b[one]) for one in range(k, min(k + 2, len(b)))]
+        total = add(total, sum(products), narrow)
+    return total
+
+
 def first_not_rounded(a, b, narrow):
     """A narrow sum is rounded from its second product on."""
     a, b = nearest(a), nearest(b)
