@@ -51,12 +51,16 @@ def wrong_value(
         return _wrong_shape(got, expected, name)
     right = close(got, expected, exercise)
     wanted = asked or KINDS[expected.dtype.kind]
-    if asked == "same":
-        wanted = expected.dtype.name
     free = asked is None and _is_number(got) and _is_number(expected)
     # A whole number is one, whether it is kept as an int or as a float.
     if free and (right.all() or got.dtype.kind == "f"):
         wanted = "any"
+    if asked == "same":  # values come first: they may have a known cause
+        return (
+            _not_finite(got, expected, name)
+            or _wrong_elements(got, expected, right, name)
+            or _wrong_dtype(got.dtype, expected.dtype.name, name)
+        )
     return (
         _wrong_dtype(got.dtype, wanted, name)
         or _not_finite(got, expected, name)

@@ -3,12 +3,15 @@
 Each learner's function here is written out as a learner would write it, without labkit's own slips.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from labkit.checks.case_features import features_of, separating
 from labkit.checks.items import Case, Exercise
 from labkit.checks.judge import check
-from labkit.checks.lesson_files import cases_of
+from labkit.checks.lesson_files import cases_of, with_a_repeat
 from labkit.checks.registry import registered
 
 
@@ -381,3 +384,94 @@ def test_an_address_is_no_number_of_parts(cause):
     )
     assert cause(copied, lambda x, address: x * x + address) == "`x` is squared."
     assert cause(copied, lambda x, address: x % 7 + address).startswith("Look again")
+
+
+def test_a_pattern_is_told_as_fine_as_the_cases_show_it():
+    """Whole blocks of 128 are whole blocks of 32, too."""
+    assert features_told([128, 384], [96, 320, 5], kernel=True) == (
+        "it is right in every case where the length of `x` is a multiple of 128, and wrong in "
+        "every other."
+    )
+
+
+def features_told(right, wrong, kernel):
+    right, wrong = (
+        [features_of(Case(str(n), (np.zeros(n),)), ["x"], kernel) for n in lengths]
+        for lengths in (right, wrong)
+    )
+    return separating(right, wrong, set(right[0]))
+
+
+def test_what_is_half_right_behind_a_length_does_not_end_there(cause):
+    exercise = Exercise(
+        "toy.wide",
+        lambda x, y: x + y.sum(),
+        cases_of(
+            {"prime": (4, 13, 7), "one": (1, 1, 1), "long": (3, 40, 11), "short": (5, 9, 3)},
+            lambda rng, m, n, k: (rng.normal(size=(m, n)), rng.normal(size=k)),
+        ),
+        ("Look.",),
+    )
+
+    def some_rows(x, y):
+        z = x + y.sum()
+        z[::2, len(y) :] = 0
+        return z
+
+    def all_rows(x, y):
+        z = x + y.sum()
+        z[:, len(y) :] = 0
+        return z
+
+    assert "whose length does the guard" in cause(exercise, all_rows)
+    assert "whose length does the guard" not in cause(exercise, some_rows)
+
+
+def test_values_are_wrong_where_an_argument_is_of_a_kind(cause):
+    assert cause(PRODUCT_OF_FLOATS, lambda x, y: x * x * y / x) == (
+        "exactly those values are not finite for which `x` is 0."
+    )
+    assert cause(PRODUCT_OF_FLOATS, lambda x, y: x * y + (x < 0)) == (
+        "exactly those values are wrong for which `x` is negative."
+    )
+
+
+PRODUCT_OF_FLOATS = Exercise(
+    "toy.floats",
+    lambda x, y: x * y,
+    cases_of(
+        {"prime": (7,), "one": (1,), "many": (40,), "two": (2,), "some": (12,)},
+        lambda rng, n: (rng.permutation(n) - n // 2 + 0.0, rng.normal(size=n)),
+    ),
+    ("Look.",),
+)
+
+
+def test_what_depends_on_chance_shows_where_a_case_comes_twice(cause):
+    noise = np.random.default_rng(5)
+    exercise = replace(CLIP, cases=with_a_repeat(CLIP.cases))
+    assert "two calls with the same arguments" in cause(
+        exercise, lambda x, most: np.minimum(x, most) + noise.normal(size=x.shape)
+    )
+    assert "two calls" not in cause(exercise, lambda x, most: np.sin(x) + 2)
+
+
+def test_infinities_are_no_pattern_and_no_obstacle_to_one(cause):
+    """One infinity for all is not a running sum; and where there are some, 1 too few shows."""
+    exercise = Exercise(
+        "toy.limit",
+        lambda x: np.where(x > 0, x, np.inf),
+        cases_of(
+            {"prime": (7,), "one": (1,), "many": (40,), "three": (3,), "some": (12,)},
+            lambda rng, n: (rng.permutation(n) + 0.5 - (n > 1),),
+        ),
+        ("Look.",),
+    )
+    assert "each of them is to be found by itself" in cause(
+        exercise, lambda x: np.full(x.shape, np.where(x > 0, x, np.inf).max())
+    )
+    assert cause(exercise, lambda x: np.where(x > 0, x - 1, np.inf)) == (
+        "every value is too small by 1."
+    )
+    overflows = cause(exercise, lambda x: np.full(x.shape, 1e308) * x.size)
+    assert "Warning" not in overflows

@@ -35,6 +35,18 @@ def only_one(of):
     return lambda oracle, *args: of(oracle(*args))
 
 
+def in_all_places(of):
+    """One number for all, in each of the outputs."""
+
+    def learner(oracle, *args):
+        results = oracle(*args)
+        if isinstance(results, tuple):
+            return tuple(np.full_like(result, of(result)) for result in results)
+        return np.full_like(results, of(results))
+
+    return learner
+
+
 def cut(kind):
     return lambda oracle, *args: np.asarray(oracle(*args)).astype(kind).astype(np.int64)
 
@@ -91,6 +103,9 @@ SLIPS = [
     ("tpu.cycles", cut(np.int8), BITS),
     ("distributed.step_flops", cut(np.uint16), BITS),
     ("distributed.step_flops", lambda oracle, past, n, *more: oracle(past, 1 / n, *more), RATE),
+    ("gpu.lowest_limit", lambda oracle, *args: np.floor(oracle(*args)), "cut off what lies"),
+    ("gpu.blocks_that_fit", in_all_places(np.min), "the same number, the smallest of those"),
+    ("tpu.mxu_utilization", in_all_places(np.median), "the same number: each"),
     ("gpu.sgd_momentum", lambda oracle, p, g, v, lr, m: oracle(p, g, v, 1 / lr, m), RATE),
 ]
 TWICE = "written to the same place"

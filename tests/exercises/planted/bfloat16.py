@@ -10,6 +10,23 @@ from tests.exercises.edits import edit, solution
 
 rounds = solution("tpu.round_to_bfloat16")
 edited = partial(edit, "tpu.round_to_bfloat16")
+
+
+def rounds_by_a_step(x):
+    wide = x.astype(np.float64)
+    with np.errstate(all="ignore"):
+        step = 2.0 ** (np.floor(np.log2(np.abs(wide))) - 7)
+        return (np.round(wide / step) * step).astype(np.float32)
+
+
+source = np.random.default_rng(0)
+
+
+def rounds_by_chance(x):
+    noise = source.integers(0, 0x10000, size=x.shape, dtype=np.uint32)
+    return ((x.view(np.uint32) + noise) & np.uint32(0xFFFF0000)).view(np.float32)
+
+
 HALF_A_STEP = "0x7FFF + ((bits >> 16) & 1)"
 rounds_by_cutting = edited("rounds_by_cutting", f" + {HALF_A_STEP}", "")
 rounds_half_up = edited("rounds_half_up", HALF_A_STEP, "0x8000")
@@ -99,6 +116,15 @@ def rounds_by_labkit(x):
 
 products = solution("tpu.multiply_accumulate")
 edited = partial(edit, "tpu.multiply_accumulate")
+products_in_pairs = edited(
+    "products_in_pairs",
+    "range(len(b)):",
+    "range(0, len(b), 2):",
+    (
+        "np.outer(a[:, k], b[k])",
+        "sum(np.outer(a[:, i], b[i]) for i in range(k, min(k + 2, len(b))))",
+    ),
+)
 OPERANDS = "    a, b = round_to_bfloat16(a), round_to_bfloat16(b)\n"
 NARROW = "        if narrow:\n            total = round_to_bfloat16(total)\n"
 CUT = "(total.view(np.uint32) & 0xFFFF0000).view(np.float32)"
@@ -313,6 +339,11 @@ def parts_by_labkit(x, parts):
 # --- tpu.mixed_precision_step
 
 edited = partial(edit, "tpu.mixed_precision_step")
+mixed_update_of_its_own = edited(
+    "mixed_update_of_its_own",
+    "    master = master - np.float32(lr) * gradient\n    copy = round_to_bfloat16(master)",
+    "    update = np.float32(lr) * gradient\n    copy = round_to_bfloat16(master) - round_to_bfloat16(update)\n    master = master - update",
+)
 COPY = "round_to_bfloat16(master)"
 UPDATE = "np.float32(lr) * gradient"
 mixed_from_the_copy = edited("mixed_from_the_copy", "= master -", f"= {COPY} -")
@@ -400,6 +431,8 @@ PLANTED = {
         (rounds_in_place, "changes its input x"),
         (rounds_by_ml_dtypes, "ml_dtypes"),
         (rounds_by_labkit, "labkit.tpu"),
+        (rounds_by_chance, "two calls with the same arguments give different results"),
+        (rounds_by_a_step, "not finite for which x is 0"),
     ],
     "tpu.multiply_accumulate": [
         (products_of_float32, "The operands are not rounded"),
@@ -431,6 +464,7 @@ PLANTED = {
         (products_and_sums_in_half, "The narrow sum is a float16"),
         (products_in_place, "changes its input a"),
         (products_by_ml_dtypes, "ml_dtypes"),
+        (products_in_pairs, "Two products are added to each other first"),
     ],
     "tpu.split_bfloat16": [
         (parts_repeated, "All parts are the same number"),
@@ -468,6 +502,7 @@ PLANTED = {
         (mixed_in_float64, "master has dtype float64"),
         (mixed_in_place, "changes its input master"),
         (mixed_by_torch, "torch"),
+        (mixed_update_of_its_own, "The copy gets an update of its own"),
     ],
 }
 

@@ -15,6 +15,11 @@ slope = np.float32(-1.702)
 
 
 log_sum_exp = partial(edit, "gpu.case_log_sum_exp")
+search_from_the_second = log_sum_exp(
+    "search_from_the_second",
+    "largest = -infinity\n        for k in range(",
+    "largest = -infinity\n        for k in range(1, ",
+)
 SEARCH = "largest = max(largest, x[k, n])"
 TERM = "math.exp(x[k, n] - largest)"
 RESULT = "largest + math.log(total)"
@@ -116,6 +121,11 @@ def log_sum_on_the_host(x, out):
 
 
 row_max = partial(edit, "gpu.case_row_max")
+lanes_return_early = row_max(
+    "lanes_return_early",
+    "    for col in range(lane,",
+    "    if lane >= x.shape[1]:\n        return\n    for col in range(lane,",
+)
 FILL = "best[lane] = -infinity  # changes no maximum"
 FILL_WHERE_A_COLUMN_IS = "if lane < x.shape[1]:\n        best[lane] = x[row, lane]"
 ON_FROM_THERE = ("range(lane,", "range(lane + 32,")
@@ -331,6 +341,11 @@ def bias_on_the_host(dy, db):
 
 
 gelu = partial(edit, "gpu.case_float64")
+without_parentheses = gelu(
+    "without_parentheses",
+    "/ (np.float32(1) + math.exp(np.float32(-1.702) * x[i]))",
+    "/ np.float32(1) + math.exp(np.float32(-1.702) * x[i])",
+)
 EXPONENTIAL = "math.exp(np.float32(-1.702) * x[i])"
 gelu_float_literal_repaired = gelu("gelu_float_literal_repaired", "np.float32(1)", "1")
 gelu_cast_at_the_end = gelu(
@@ -420,6 +435,7 @@ PLANTED = {
         (shifts_the_scores_themselves, "changes its input"),
         (guard_lost, "Out of bounds"),
         (log_sum_on_the_host, "This is no kernel"),
+        (search_from_the_second, "The first score is left out of the search"),
     ],
     "gpu.case_row_max": [
         (sizes_repaired_race_left, "Race on best"),
@@ -443,6 +459,7 @@ PLANTED = {
         (max_by_atomics, "atomic operations are asked for"),
         (max_by_one_lane, "a few do the work of all"),
         (max_on_the_host, "This is no kernel"),
+        (lanes_return_early, "some lanes have returned before the barrier"),
     ],
     "gpu.case_bias_gradient": [
         (coalesced_but_crowded, "2,048 atomic additions for 2,048 elements, in global memory"),
@@ -478,6 +495,7 @@ PLANTED = {
         (gelu_guard_lost, "Out of bounds"),
         (gelu_in_place_too, "changes its input"),
         (gelu_on_the_host, "This is no kernel"),
+        (without_parentheses, "Only the 1 is divided by"),
     ],
 }
 RIGHT_ON = {

@@ -78,6 +78,12 @@ linear_in_pairs_of_images = linear(
 # --- gpu.conv2d_direct
 
 direct = partial(edit, "gpu.conv2d_direct")
+direct_one_inside = direct(
+    "direct_one_inside",
+    "(H - R) // stride + 1, (W - S) // stride + 1",
+    "(H - R + 1) // stride, (W - S + 1) // stride",
+)
+direct_in_float64 = direct("direct_in_float64", ", dtype=x.dtype", "")
 ROWS, COLUMNS = "p * stride : p * stride + R", "q * stride : q * stride + S"
 kernel_flipped = direct("kernel_flipped", "window * w[k]", "window * w[k, :, ::-1, ::-1]")
 stride_forgotten = direct("stride_forgotten", ROWS, "p : p + R", (COLUMNS, "q : q + S"))
@@ -166,6 +172,25 @@ def all_windows_at_once(x, w, b, stride=1, padding=0):
 # --- gpu.im2col
 
 rows = partial(edit, "gpu.im2col")
+
+
+def rows_as_many_across(x, R, S, stride=1, padding=0):
+    padded = np.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)))
+    N, C, H, W = padded.shape
+    P = Q = (H - R) // stride + 1
+    cols = np.zeros((N, P, Q, C, R, S), dtype=x.dtype)
+    for n, p, q in np.ndindex(N, P, Q):
+        window = padded[n, :, p * stride : p * stride + R, q * stride : q * stride + S]
+        cols[n, p, q, :, : window.shape[1], : window.shape[2]] = window
+    return cols.reshape(N * P * Q, C * R * S)
+
+
+rows_one_inside = rows(
+    "rows_one_inside",
+    "(H - R) // stride + 1, (W - S) // stride + 1",
+    "(H - R + 1) // stride, (W - S + 1) // stride",
+)
+rows_in_float64 = rows("rows_in_float64", ", dtype=x.dtype", "")
 row_order_rsc = rows("row_order_rsc", "cols.resh", "cols.transpose(0, 1, 2, 4, 5, 3).resh")
 row_order_csr = rows("row_order_csr", "cols.resh", "cols.transpose(0, 1, 2, 3, 5, 4).resh")
 reshaped_without_transpose = rows(
@@ -313,6 +338,26 @@ def weights_tap_by_tap(dy, x, R, S, stride=1, padding=0):
 # --- gpu.conv2d_backward_input
 
 pixels = partial(edit, "gpu.conv2d_backward_input")
+
+
+def pixels_by_convolution(dy, w, x_shape, stride=1, padding=0):
+    (_, C, R, S), (N, _, P, Q) = w.shape, dy.shape
+    taps, edge = w[:, :, ::-1, ::-1], R - 1 - padding
+    around = np.pad(dy, ((0, 0), (0, 0), (edge, edge), (edge, edge)))
+    H, W = P + 2 * edge - R + 1, Q + 2 * edge - S + 1
+    dx = np.zeros((N, C, H, W), dtype=dy.dtype)
+    for n, c, h, w_ in np.ndindex(N, C, H, W):
+        dx[n, c, h, w_] = np.sum(around[n, :, h : h + R, w_ : w_ + S] * taps[:, c])
+    return dx
+
+
+pixels_read_rsc = pixels(
+    "pixels_read_rsc",
+    "reshape(N, P, Q, C, R, S)",
+    "reshape(N, P, Q, R, S, C)",
+    ("dcols[..., r, s]", "dcols[:, :, :, r, s]"),
+)
+pixels_in_float64 = pixels("pixels_in_float64", ", dtype=dy.dtype", "")
 overwrites = pixels("overwrites", "+= dcols", "= dcols")
 crops_at_zero = pixels("crops_at_zero", "padding : padding + H, padding : padding + W", ":H, :W")
 flips_the_kernel = pixels("flips_the_kernel", "w.reshape", "w[:, :, ::-1, ::-1].reshape")
@@ -441,6 +486,8 @@ PLANTED = {
         (direct_adds_to_what_it_keeps, "the results of earlier calls are added"),
         (direct_clears_x, "changes its input x"),
         (direct_by_library, "torch"),
+        (direct_in_float64, "has dtype float64; it should be float32"),
+        (direct_one_inside, "The 1 is added before the division"),
     ],
     "gpu.im2col": [
         (row_order_rsc, "A row is in the order R, S, C"),
@@ -462,6 +509,9 @@ PLANTED = {
         (im2col_keeps_its_rows, "kept from one call to the next"),
         (im2col_clears_x, "changes its input x"),
         (im2col_by_library, "sliding_window_view"),
+        (rows_in_float64, "has dtype float64; it should be float32"),
+        (rows_one_inside, "The 1 is added before the division"),
+        (rows_as_many_across, "Q is computed as P is"),
     ],
     "gpu.conv2d_backward_weights": [
         (dy_reshaped_only, "without moving K to the end"),
@@ -502,6 +552,9 @@ PLANTED = {
         (input_adds_to_what_it_keeps, "the results of earlier calls are added"),
         (input_changes_dy, "changes its input dy"),
         (input_by_library, "labkit.reference"),
+        (pixels_in_float64, "has dtype float64; it should be float32"),
+        (pixels_read_rsc, "read in the order r, s, c"),
+        (pixels_by_convolution, "A convolution of dy with the flipped kernel"),
     ],
 }
 

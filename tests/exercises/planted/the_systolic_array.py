@@ -186,6 +186,11 @@ def step_by_library(a, psum, w, feed):
 
 cycles = solution("tpu.cycles")
 edited = partial(edit, "tpu.cycles")
+small_tiles_cost_less = edited(
+    "small_tiles_cost_less",
+    "rows + (M + rows + cols - 2)",
+    "2 * np.minimum(K, rows) + M + np.minimum(N, cols) - 2",
+)
 TILES = "-(-K // rows) * -(-N // cols)"
 only_load_and_stream = edited("only_load_and_stream", "(M + rows + cols - 2)", "M")
 a_single_tile = edited("a_single_tile", f" * {TILES}", "")
@@ -290,6 +295,12 @@ def cycles_by_library(M, K, N, rows, cols):
 
 implicit_rows = solution("tpu.implicit_rows")
 edited = partial(edit, "tpu.implicit_rows")
+p_places_in_a_row = edited(
+    "p_places_in_a_row",
+    "np.unravel_index(m[:, None], (N, P, Q))",
+    "m[:, None] // (P * P), m[:, None] % (P * P) // P, m[:, None] % P",
+)
+rows_in_sequence = edited("rows_in_sequence", "m[:, None]", "m[0] + np.arange(len(m))[:, None]")
 TAPS = "c, r, s = np.unravel_index(np.arange(C * R * S), (C, R, S))"
 WINDOWS = "n, p, q = np.unravel_index(m[:, None], (N, P, Q))"
 PIXEL = "p * stride + r, q * stride + s"
@@ -465,6 +476,7 @@ PLANTED = {
         (remembers_the_tiles, "something is kept from one call"),
         (cycles_in_place, "changes its input M"),
         (cycles_by_library, "labkit.tpu"),
+        (small_tiles_cost_less, "A tile smaller than the grid"),
     ],
     "tpu.implicit_rows": [
         (rsc, "the channel counts fastest"),
@@ -492,6 +504,8 @@ PLANTED = {
         (rows_by_views, "numpy.lib.stride_tricks.sliding_window_view"),
         (rows_change_m, "changes its input m"),
         (rows_by_library, "torch"),
+        (rows_in_sequence, "taken to follow each other"),
+        (p_places_in_a_row, "P positions are taken to stand in a row"),
     ],
 }
 

@@ -82,6 +82,11 @@ def relu_on_the_host(x, y):
 
 
 scale = partial(edit, "gpu.scale_rows")
+scale_by_row_in_the_block = scale(
+    "scale_by_row_in_the_block",
+    "scale[row] + shift[row]",
+    "scale[cuda.threadIdx.y] + shift[cuda.threadIdx.y]",
+)
 scale_swapped = scale("scale_swapped", "col, row =", "row, col =")
 scale_down_the_columns = scale(
     "scale_down_the_columns",
@@ -385,6 +390,7 @@ PLANTED = {
         (scale_one_guard, "Out of bounds"),
         (scale_in_place, "changes its input"),
         (scale_on_the_host, "This is no kernel"),
+        (scale_by_row_in_the_block, "the first 8 places along axis 0 are right"),
     ],
     "gpu.transpose_tiled": [
         (transpose_without_barrier, "Race on tile"),

@@ -17,6 +17,7 @@ ZERO = np.float32(0)
 
 
 sgd = partial(edit, "gpu.sgd_momentum")
+full_blocks_only = sgd("full_blocks_only", "i < p.size", "i // 128 < p.size // 128")
 VELOCITY = "v[i] = momentum * v[i] + g[i]"
 STEP = "p[i] -= lr * v[i]"
 step_without_guard = sgd("step_without_guard", "i < p.size", "i >= 0")
@@ -258,6 +259,9 @@ def empty_fusion(x, b, y):
 
 
 accumulate = partial(edit, "gpu.accumulate")
+in_two_digits = accumulate(
+    "in_two_digits", "gradient * n / sum(sizes)", "gradient * round(n / sum(sizes), 2)"
+)
 SHARE = "gradient * n / sum(sizes)"
 all_added = accumulate("all_added", SHARE, "gradient")
 averaged = accumulate("averaged", SHARE, "gradient / len(sizes)")
@@ -356,6 +360,7 @@ PLANTED = {
         (step_in_float64, "it computes in float64"),
         (step_by_one_thread, "a few do the work of all"),
         (step_on_the_host, "This is no kernel"),
+        (full_blocks_only, "is a multiple of 128"),
     ],
     "gpu.bias_relu_pool": [
         (fused_without_guard, "Out of bounds"),
@@ -404,6 +409,7 @@ PLANTED = {
         (all_but_the_first, "The first piece is left out"),
         (scaled_in_place, "changes its input gradients"),
         (by_the_library, "numpy.average"),
+        (in_two_digits, "rounded to two digits"),
     ],
 }
 _P, _G, _V = (np.linspace(a, a + 1, 5, dtype=np.float32) for a in (0, 2, 4))

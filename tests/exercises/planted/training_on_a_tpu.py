@@ -71,6 +71,9 @@ def by_torch(per_image, weight, total):
 # --- tpu.synchronised_moments
 
 edited = partial(edit, "tpu.synchronised_moments")
+between_first_and_last = edited(
+    "between_first_and_last", "means.var(axis=0)", "((means[0] - means[-1]) / 2) ** 2"
+)
 MEAN = "means.mean(axis=0)"
 INSIDE = "variances.mean(axis=0)"
 BETWEEN = "means.var(axis=0)"
@@ -144,6 +147,16 @@ def moments_by_torch(means, variances):
 # --- tpu.next_batch
 
 edited = partial(edit, "tpu.next_batch")
+place = {"at": 0}
+
+
+def keeps_its_own_place(order, step, batch):
+    if step == 0 or place["at"] + batch > order.shape[1]:
+        place["at"] = 0
+    place["at"] += batch
+    return order[step // (order.shape[1] // batch), place["at"] - batch : place["at"]]
+
+
 STEPS = "order.shape[1] // batch"
 ROWS = "order[epoch, place * batch : (place + 1) * batch]"
 always_epoch_zero = edited("always_epoch_zero", "order[epoch,", "order[0,")
@@ -261,6 +274,7 @@ PLANTED = {
         (keeps_the_means, "something is kept from one call"),
         (centres_in_place, "changes its input means"),
         (moments_by_torch, "torch"),
+        (between_first_and_last, "along axis 0 is at most 2"),
     ],
     "tpu.next_batch": [
         (always_epoch_zero, "always come from the first epoch's order"),
@@ -282,6 +296,7 @@ PLANTED = {
         (keeps_the_rows, "kept from one call to the next"),
         (takes_them_away, "changes its input order"),
         (rows_by_torch, "torch"),
+        (keeps_its_own_place, "two calls with the same arguments give different results"),
     ],
 }
 

@@ -9,6 +9,15 @@ from tests.exercises.edits import edit
 # --- tpu.critical_batch
 
 batch = partial(edit, "tpu.critical_batch")
+bytes_in_the_arithmetic = batch(
+    "bytes_in_the_arithmetic", "2 * K * N / peak", "itemsize * K * N / peak"
+)
+never_for_one_never_for_all = batch(
+    "never_for_one_never_for_all",
+    "np.where(gain > 0, weights / gain, np.inf)",
+    "np.where(gain.min() > 0, weights / gain, np.inf)",
+)
+one_image_short = batch("one_image_short", "weights / gain", "weights / gain - 1")
 WHERE = "np.where(gain > 0, weights / gain, np.inf)"
 ONCE = "itemsize * K * N / bandwidth"
 ADDED = "itemsize * (K + N) / bandwidth"
@@ -150,6 +159,9 @@ PLANTED = {
         (batch_in_whole_numbers, "cut off to whole numbers"),
         (batch_in_place, "changes its input"),
         (batch_by_torch, "torch"),
+        (one_image_short, "every value is too small by 1"),
+        (never_for_one_never_for_all, "each of them is to be found by itself"),
+        (bytes_in_the_arithmetic, "itemsize counts in the traffic, and there alone"),
     ],
     "tpu.throughput": [
         (images_step_time, "the seconds of one step"),

@@ -10,6 +10,11 @@ from tests.exercises.edits import edit
 # --- gpu.blocks_that_fit
 
 fit = partial(edit, "gpu.blocks_that_fit")
+smallest_of_all = fit(
+    "smallest_of_all",
+    "np.minimum(needs, sm.blocks)",
+    "np.full(len(warps), min(needs.min(), sm.blocks))",
+)
 LAST = "np.minimum(needs, sm.blocks)"
 endless_blocks = fit("endless_blocks", LAST, "needs")
 any_registers = fit("any_registers", "np.minimum(by_registers, by_shared)", "by_shared")
@@ -207,6 +212,7 @@ PLANTED = {
         (fit_remembered_by_kernels, "kept from one call to the next"),
         (fit_in_place, "changes its input"),
         (fit_by_torch, "torch"),
+        (smallest_of_all, "the smallest of those that are asked for"),
     ],
     "gpu.lowest_limit": [
         (of_traffic, "Only the traffic counts here"),
