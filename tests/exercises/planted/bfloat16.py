@@ -342,7 +342,9 @@ edited = partial(edit, "tpu.mixed_precision_step")
 mixed_update_of_its_own = edited(
     "mixed_update_of_its_own",
     "    master = master - np.float32(lr) * gradient\n    copy = round_to_bfloat16(master)",
-    "    update = np.float32(lr) * gradient\n    copy = round_to_bfloat16(master) - round_to_bfloat16(update)\n    master = master - update",
+    "    update = np.float32(lr) * gradient\n"
+    "    copy = round_to_bfloat16(master) - round_to_bfloat16(update)\n"
+    "    master = master - update",
 )
 COPY = "round_to_bfloat16(master)"
 UPDATE = "np.float32(lr) * gradient"
@@ -509,6 +511,7 @@ PLANTED = {
 _ONE, _EXACT = np.ones((2, 3), np.float32), np.float32([1.5, -0.375])
 _STEP = np.float32([1.5, 2.5]), np.zeros(2, np.float32), 0.5
 RIGHT_ON = {
+    mixed_update_of_its_own: (np.ones(3, np.float32), np.zeros(3, np.float32), 0.5),
     rounds_a_byte: (np.uint32([0x3F808100]).view(np.float32),),
     remembers_rounded: (np.zeros((3, 3, 3), np.float32),),
     products_of_kept_operands: (_ONE, _ONE.T.copy(), True),

@@ -499,6 +499,7 @@ PLANTED = {
     ],
 }
 RIGHT_ON = {
+    without_parentheses: (np.full(3, 50, np.float32),),
     ends_a_column_early: (np.linspace(1, 0, 80, dtype=np.float32).reshape(2, 40),),
     shift_forgotten: (np.array([[0, -3], [-1, 0]], np.float32),),
     shift_taken_off_twice: (np.array([[0, -3], [-1, 0]], np.float32),),

@@ -176,7 +176,7 @@ rows = partial(edit, "gpu.im2col")
 
 def rows_as_many_across(x, R, S, stride=1, padding=0):
     padded = np.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)))
-    N, C, H, W = padded.shape
+    N, C, H, _ = padded.shape
     P = Q = (H - R) // stride + 1
     cols = np.zeros((N, P, Q, C, R, S), dtype=x.dtype)
     for n, p, q in np.ndindex(N, P, Q):

@@ -514,6 +514,7 @@ _ones, _eye, _zeros = np.ones((2, 2)), np.eye(2), np.zeros((2, 2))
 _tile = np.array([3]), np.array([2]), np.array([1]), 4, 3  # M, K, N, rows, cols
 _m, _image = np.array([0]), np.zeros((1, 1, 2, 2))
 RIGHT_ON = {
+    p_places_in_a_row: (np.eye(4, dtype=np.float32)[None, None], np.arange(4), 3, 3),
     remembers_the_feeds: (np.ones((2, 2)),),
     keeps_the_weights: (_ones, _eye, _eye, _ones[0]),
     whole_numbers: (_ones, _eye, _eye, _ones[0]),
