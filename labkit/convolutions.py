@@ -85,11 +85,12 @@ SAME_SHAPES = {
 
 # For functions that make a matrix: P is not Q, though H is W.
 SQUARE_IMAGE = {"square image, wide kernel": _sizes(x=(2, 2, 6, 6), w=(3, 2, 2, 3))}
+IN_FLOAT32 = {"numbers in float32": _sizes(x=(2, 3, 5, 7), w=(6, 3, 2, 3))}
 
 
 def first_geometry(x_shape: tuple, R: int, S: int) -> tuple[int, int]:
     """Stride and padding of the first case that has these shapes: what a later one must not use."""
-    for sizes in (TELLING_SIZES | SQUARE_IMAGE).values():
+    for sizes in (TELLING_SIZES | SQUARE_IMAGE | IN_FLOAT32).values():
         if sizes.x == tuple(x_shape) and sizes.w[2:] == (R, S):
             return sizes.stride, sizes.padding
     raise ValueError(f"No case of TELLING_SIZES has x {x_shape} and a kernel of {R} x {S}.")

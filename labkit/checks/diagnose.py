@@ -151,6 +151,8 @@ def _fits(
         idea = _attempt(exercise, misconception.function, trial.case)
         if not isinstance(idea, Exception):
             computed = True
+            if exercise.dtype == "same":
+                idea = [a.astype(b.dtype) for a, b in zip(idea, trial.expected, strict=True)]
             agreeing = {p for p in agreeing if equal(trial.got[p], idea[p], exercise)}
         elif type(idea) is not type(trial.error):
             return False

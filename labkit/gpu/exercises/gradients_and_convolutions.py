@@ -6,7 +6,7 @@ import numpy as np
 
 from labkit import convolutions, reference
 from labkit.checks.lesson_files import LIBRARIES, WINDOWS, cases_of, exercise
-from labkit.convolutions import SAME_SHAPES, SQUARE_IMAGE, TELLING_SIZES
+from labkit.convolutions import IN_FLOAT32, SAME_SHAPES, SQUARE_IMAGE, TELLING_SIZES
 from labkit.gpu.exercises.convolution_gradients import input_gradient, weight_gradients
 from labkit.gpu.exercises.solutions import gradients_and_convolutions as solutions
 from labkit.gpu.exercises.wrong import conv2d_backward_input as wrong_dx
@@ -24,12 +24,14 @@ def normal(rng: np.random.Generator, size: tuple) -> np.ndarray:
 
 
 def small_float32(rng: np.random.Generator, size: tuple) -> np.ndarray:
-    """Whole numbers: in float32, too, their sums are the same in every order."""
-    return rng.integers(-9, 10, size).astype(np.float32)
+    """256ths, all different: their sums in float32 are the same in every order."""
+    count = np.prod(size)
+    numbers = rng.permutation(2 * count)[:count] - count
+    return numbers.reshape(size).astype(np.float32) / np.float32(256)
 
 
 SIZES = TELLING_SIZES | SQUARE_IMAGE | SAME_SHAPES
-SIZES |= {"numbers in float32": (*TELLING_SIZES["non-square kernel"], small_float32)}
+SIZES |= {name: (*sizes, small_float32) for name, sizes in IN_FLOAT32.items()}
 FLOAT64 = {"rtol": 1e-9, "atol": 1e-12}  # the inputs are float64: rounding to float32 shows
 
 # For the costs: the network's layers

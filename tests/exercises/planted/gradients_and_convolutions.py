@@ -155,7 +155,7 @@ def output_by_output(x, w, b, stride=1, padding=0):
     framed = np.pad(x, ((0, 0), (0, 0), (padding,) * 2, (padding,) * 2))
     K, _, R, S = w.shape
     P, Q = (framed.shape[2] - R) // stride + 1, (framed.shape[3] - S) // stride + 1
-    y = np.empty((len(x), K, P, Q))
+    y = np.empty((len(x), K, P, Q), x.dtype)
     for p, q in np.ndindex(P, Q):
         window = framed[:, :, p * stride :, q * stride :][:, :, :R, :S]
         y[:, :, p, q] = np.tensordot(window, w, axes=((1, 2, 3), (1, 2, 3))) + b
@@ -328,7 +328,7 @@ def weights_of_remembered_windows(dy, x, R, S, stride=1, padding=0):
 def weights_tap_by_tap(dy, x, R, S, stride=1, padding=0):
     framed = np.pad(x, ((0, 0), (0, 0), (padding,) * 2, (padding,) * 2))
     K, P, Q = dy.shape[1:]
-    dw = np.empty((K, x.shape[1], R, S))
+    dw = np.empty((K, x.shape[1], R, S), x.dtype)
     for r, s in np.ndindex(R, S):
         seen = framed[:, :, r : r + stride * P : stride, s : s + stride * Q : stride]
         dw[:, :, r, s] = np.einsum("nkpq,ncpq->kc", dy, seen)
@@ -413,7 +413,7 @@ def shares_of_remembered_windows(dy, w, x_shape, stride=1, padding=0):
 
 def all_places(dy, w, x_shape, stride, padding):
     (N, C, H, W), (P, Q), (R, S) = x_shape, dy.shape[2:], w.shape[2:]
-    dx = np.zeros((N, C, H + 2 * padding, W + 2 * padding))
+    dx = np.zeros((N, C, H + 2 * padding, W + 2 * padding), dy.dtype)
     _, (down, right) = places_of(
         dx[:, :, : stride * (P - 1) + R, : stride * (Q - 1) + S], R, S, stride
     )
@@ -437,7 +437,7 @@ def added_at_all_places(dy, w, x_shape, stride=1, padding=0):
 
 
 def window_by_window_back(dy, w, x_shape, stride=1, padding=0):
-    dx = np.zeros(x_shape)
+    dx = np.zeros(x_shape, dy.dtype)
     for p, q, r, s in np.ndindex(*dy.shape[2:], *w.shape[2:]):
         h, v = p * stride + r - padding, q * stride + s - padding
         if 0 <= h < x_shape[2] and 0 <= v < x_shape[3]:
