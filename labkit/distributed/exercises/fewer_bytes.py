@@ -13,7 +13,7 @@ from labkit.distributed.traffic import Traffic
 # --- distributed.top_k
 
 Gradients = Sequence[tuple[np.ndarray, np.ndarray, int]]  # each rank's gradient, error and k
-BYTES = 8  # of a float32 and of a place
+PLACE = 4  # bytes
 
 
 def gradients(rng: np.random.Generator, ranks: int, size: int, k: int) -> Gradients:
@@ -112,19 +112,20 @@ WRONG_TOP_K = SimpleNamespace(
 
 def only_the_largest(traffic: Traffic) -> str | None:
     """What is wrong where right results cost more than k values and k places from each rank."""
-    k = traffic.inputs[0][2]
+    gradient, _, k = traffic.inputs[0]
+    each = gradient.itemsize + PLACE
     others = traffic.ranks - 1
     by_torch = others * sum(call.bytes for call in traffic.collectives)  # to each of the others
     sent = traffic.most_sent + by_torch
-    if others and sent == others * k * (BYTES + 4):
+    if others and sent == others * k * (each + 4):
         return (
             "The result is right, but the places travel in 8 bytes each, as `topk` gives them: "
             "`.int()` makes 4 of them."
         )
-    if sent > others * k * BYTES:
+    if sent > others * k * each:
         return (
             f"The result is right, but one rank sends {sent:,} bytes, where {counted(k, 'value')} "
-            f"and as many places for {counted(others, 'rank')} have {others * k * BYTES:,}: "
+            f"and as many places for {counted(others, 'rank')} have {others * k * each:,}: "
             "gather only what is sent."
         )
     return None
@@ -144,6 +145,7 @@ top_k = rank_exercise(
             "places above 255": (2, 300, 5),
         },
         gradients,
+        types={"many": "float64"},
     ),
     oracle=outcome,
     wrong=vars(WRONG_TOP_K),
@@ -259,6 +261,7 @@ local_sgd = rank_exercise(
             "many": (4, 6, 12, 4),
         },
         shards,
+        types={"prime": "float64"},
     ),
     oracle=trained,
     wrong=vars(WRONG_LOCAL),

@@ -199,6 +199,7 @@ sharded_servers = rank_exercise(
             "many": (4, 101),
         },
         one_step,
+        types={"three workers": "float64"},
     ),
     oracle=after_the_step,
     wrong=vars(WRONG_SERVERS),
