@@ -16,9 +16,18 @@ Gradients = Sequence[tuple[np.ndarray, np.ndarray, int]]  # each rank's gradient
 PLACE = 4  # bytes
 
 
-def gradients(rng: np.random.Generator, ranks: int, size: int, k: int) -> Gradients:
-    """For each rank a gradient and an error [size], of both signs; all |sums| are different."""
-    return [(*_pair(rng, size), k) for _ in range(ranks)]
+def gradients(rng: np.random.Generator, ranks: int, size: int, k: int, zeros: int = 0) -> Gradients:
+    """For each rank a gradient and an error [size], of both signs; all |sums| are different.
+
+    zeros   so many sums are 0: where more than size - k are, some of them travel, whichever
+    """
+    found = []
+    for _ in range(ranks):
+        gradient, error = _pair(rng, size)
+        places = rng.permutation(size)[:zeros]
+        error[places] = -gradient[places]
+        found.append((gradient, error, k))
+    return found
 
 
 def _pair(rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -143,6 +152,7 @@ top_k = rank_exercise(
             "all of them": (2, 6, 6),
             "many": (4, 60, 5),
             "places above 255": (2, 300, 5),
+            "equal magnitudes": (2, 9, 4, 7),
         },
         gradients,
         types={"many": "float64"},

@@ -5,7 +5,7 @@ import torch
 import torch.distributed as dist
 
 from labkit.distributed import receive, ring_all_reduce, send
-from tests.exercises.edits import edit
+from tests.exercises.edits import cast_to_float32, edit, first_result_again
 
 # --- distributed.shard
 
@@ -227,6 +227,13 @@ def shares_first(rank, ranks, gradient, count):
     return share.numpy()
 
 
+counts_in_a_byte = edit(
+    WEIGHTED,
+    "counts_in_a_byte",
+    "torch.tensor([float(count)])",
+    "torch.tensor([count % 256], dtype=torch.uint8)",
+)
+
 PLANTED = {
     SHARD: [
         (no_epoch, "Each epoch has the same order"),
@@ -242,6 +249,8 @@ PLANTED = {
         (by_torch, "torch.utils.data"),
     ],
     MEAN: [
+        (first_result_again(MEAN), "In the second call in the same ranks"),
+        (cast_to_float32(MEAN), "is float32; it should be"),
         (never_divided, "the division by the number of ranks is forgotten"),
         (nothing_added, "but nothing is added up"),
         (divided_before_and_after, "divided by the ranks twice"),
@@ -259,6 +268,9 @@ PLANTED = {
         (through_rank_0, "bytes in messages"),
     ],
     WEIGHTED: [
+        (first_result_again(WEIGHTED), "In the second call in the same ranks"),
+        (cast_to_float32(WEIGHTED), "is float32; it should be"),
+        (counts_in_a_byte, "off by one and the same factor"),
         (nan_too, "0 times nan is nan"),
         (no_weights, "The means are added without their counts"),
         (plain_mean, "the plain mean of the ranks' means"),

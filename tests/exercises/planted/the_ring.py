@@ -1,6 +1,6 @@
 """Wrong and right answers for lesson the_ring."""
 
-from tests.exercises.edits import edit
+from tests.exercises.edits import cast_to_float32, edit, first_result_again
 
 # --- distributed.reduce_scatter
 
@@ -430,6 +430,8 @@ def own_chunk_alone(rank, ranks, x):
 
 PLANTED = {
     FIRST: [
+        (first_result_again(FIRST), "In the second call in the same ranks"),
+        (cast_to_float32(FIRST), "is float32; it should be"),
         (other_way_round, "The chunks go to the rank before"),
         (forwards_its_own, "Only the neighbour's numbers were added"),
         (one_place_late, "chunk r leaves rank r first, in step 1"),
@@ -444,6 +446,8 @@ PLANTED = {
         (by_torch, "torch.distributed"),
     ],
     SECOND: [
+        (first_result_again(SECOND), "In the second call in the same ranks"),
+        (cast_to_float32(SECOND), "is float32; it should be"),
         (a_step_short, "The chunk of the last step is missing"),
         (stops_early, "Only the neighbour's chunk has arrived"),
         (always_its_own, "always sends its own chunk"),
@@ -456,6 +460,8 @@ PLANTED = {
         (gathered_by_torch, "torch.distributed"),
     ],
     RING: [
+        (first_result_again(RING), "In the second call in the same ranks"),
+        (cast_to_float32(RING), "is float32; it should be"),
         (rows_cut, "the chunks are unequal"),
         (own_chunk_alone, "and 0 elsewhere"),
         (whole_tensors, "A ring of whole tensors sends n (n - 1) S"),
