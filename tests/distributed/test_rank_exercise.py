@@ -30,7 +30,7 @@ from labkit.distributed.collectives import ring_all_reduce
 from labkit.distributed.known_classes import read_known
 from labkit.distributed.messages import exchange, receive, send
 from labkit.distributed.rank_exercise import ranks_cases
-from tests.distributed.toy_ranks import inputs, told, toy, travels
+from tests.distributed.toy_ranks import CASES, inputs, told, toy, travels
 from tests.night import others_by_night
 
 GUIDE = Path(__file__).resolve().parents[2] / "CONTRIBUTING.md"
@@ -108,6 +108,65 @@ def test_right_answers(answer, monkeypatch, capsys):
     sizes = {"one number": (1, 1), "empty": (2, 0), "prime": (3, 7), "four": (4, 10)}
     said = told(toy(monkeypatch, cases=ranks_cases(sizes, inputs)), answer, capsys)
     assert "Checked on 5 cases: one number (1 rank), empty (2 ranks), prime (3 ranks), four" in said
+
+
+# Two calls in the same ranks, and results of another type.
+
+
+def keeps_a_list(rank, ranks, x):
+    KEPT.append(right(x))
+    return sum(KEPT)
+
+
+def fills_a_buffer(rank, ranks, x):
+    return BUFFERS.setdefault(len(x), torch.empty_like(x)).copy_(right(x))
+
+
+def raises_when_it_is_called_again(rank, ranks, x):
+    assert not BUFFERS
+    BUFFERS[0] = True
+    return right(x)
+
+
+def waits_when_it_is_called_again(rank, ranks, x):
+    if BUFFERS and rank == 1:
+        return x
+    BUFFERS[0] = True
+    return right(x)
+
+
+KEPT, BUFFERS = [], {}
+AGAIN = {
+    keeps_a_list: "In the second call in the same ranks, with other numbers, the result is wrong",
+    fills_a_buffer: "changes what the first one has returned",
+    raises_when_it_is_called_again: "raises AssertionError in rank 0",
+    waits_when_it_is_called_again: "twice in the same ranks, with other numbers: is something kept",
+}
+
+
+@pytest.mark.parametrize("answer", AGAIN)
+def test_what_is_kept_from_call_to_call_is_seen(answer, monkeypatch, capsys):
+    said = told(toy(monkeypatch), answer, capsys)
+    assert AGAIN[answer] in said and "Case: two again (2 ranks)" in said
+
+
+def test_the_second_call_costs_nothing(monkeypatch, capsys):
+    """What is counted is that of one call."""
+    limit = 2 * 3 * 4  # bytes: two ranks, three numbers of float32
+    exercise = toy(monkeypatch, demand=lambda traffic: "Dear." if traffic.bytes > limit else None)
+    assert told(exercise, through_rank_0, capsys).startswith("Right")
+
+
+def in_float32(rank, ranks, x):
+    return right(x.float())
+
+
+@pytest.mark.parametrize("kind", ["float64", "int64"])
+def test_a_result_has_the_type_of_the_input(kind, monkeypatch, capsys):
+    exercise = toy(monkeypatch, cases=ranks_cases(CASES, inputs, {"two": kind}))
+    assert f"two, in {kind} (2 ranks)" in told(exercise, around, capsys)
+    said = told(exercise, in_float32, capsys)
+    assert f"result of rank 0 is float32; it should be {kind}, as x is." in said
 
 
 # Wrong ones.

@@ -13,7 +13,7 @@ from labkit.distributed.traffic import Traffic
 # --- distributed.top_k
 
 Gradients = Sequence[tuple[np.ndarray, np.ndarray, int]]  # each rank's gradient, error and k
-PLACE = 4  # bytes
+BYTES = 8  # of a float32 and of a place
 
 
 def gradients(rng: np.random.Generator, ranks: int, size: int, k: int, zeros: int = 0) -> Gradients:
@@ -24,8 +24,9 @@ def gradients(rng: np.random.Generator, ranks: int, size: int, k: int, zeros: in
     found = []
     for _ in range(ranks):
         gradient, error = _pair(rng, size)
-        places = rng.permutation(size)[:zeros]
-        error[places] = -gradient[places]
+        if zeros:
+            places = rng.permutation(size)[:zeros]
+            error[places] = -gradient[places]
         found.append((gradient, error, k))
     return found
 
@@ -121,21 +122,23 @@ WRONG_TOP_K = SimpleNamespace(
 
 def only_the_largest(traffic: Traffic) -> str | None:
     """What is wrong where right results cost more than k values and k places from each rank."""
-    gradient, _, k = traffic.inputs[0]
-    each = gradient.itemsize + PLACE
+    k = traffic.inputs[0][2]
     others = traffic.ranks - 1
     by_torch = others * sum(call.bytes for call in traffic.collectives)  # to each of the others
     sent = traffic.most_sent + by_torch
-    if others and sent == others * k * (each + 4):
+    if others and sent == others * k * (BYTES + 4):
         return (
             "The result is right, but the places travel in 8 bytes each, as `topk` gives them: "
             "`.int()` makes 4 of them."
         )
-    if sent > others * k * each:
+    if sent > others * k * BYTES:
+        wanted = np.sort(np.abs(sum(traffic.inputs[0][:2])))[::-1]
+        tied = k < len(wanted) and wanted[k] == wanted[k - 1]
+        cure = "of equal magnitudes, k travel at most." if tied else "gather only what is sent."
         return (
             f"The result is right, but one rank sends {sent:,} bytes, where {counted(k, 'value')} "
-            f"and as many places for {counted(others, 'rank')} have {others * k * each:,}: "
-            "gather only what is sent."
+            f"and as many places for {counted(others, 'rank')} have {others * k * BYTES:,}: "
+            f"{cure}"
         )
     return None
 
@@ -155,7 +158,6 @@ top_k = rank_exercise(
             "equal magnitudes": (2, 9, 4, 7),
         },
         gradients,
-        types={"many": "float64"},
     ),
     oracle=outcome,
     wrong=vars(WRONG_TOP_K),

@@ -11,6 +11,7 @@ from labkit.distributed.traffic import Traffic
 Shards = Sequence[tuple[np.ndarray, int, float, int]]  # of each rank: gradient, count, seconds, all
 Outcome = Callable[[Shards], list[tuple[np.ndarray, np.ndarray]]]  # of each rank: what it returns
 Number = Callable[..., float]
+NUMBER = 4  # bytes
 
 
 def shards(rng: np.random.Generator, ranks: int, size: int, *counts: int) -> Shards:
@@ -149,7 +150,7 @@ def one_small_all_reduce(traffic: Traffic) -> str | None:
 def _no_all_reduce(traffic: Traffic) -> str | None:
     """Chunks of an all-reduce are short; gathered numbers are sent whole."""
     numbers = len(traffic.inputs[0][0]) + traffic.ranks
-    chunk = traffic.inputs[0][0].itemsize * math.ceil(numbers / traffic.ranks)
+    chunk = NUMBER * math.ceil(numbers / traffic.ranks)
     gathered = [call.name for call in traffic.collectives if call.name != "all_reduce"]
     if gathered or max((m.bytes for m in traffic.messages), default=0) > 2 * chunk:
         name = gathered[0] if gathered else "this"
@@ -174,16 +175,15 @@ def _several(traffic: Traffic) -> str | None:
 
 def _too_large(traffic: Traffic) -> str | None:
     """As if the gradient were there twice, or the numbers were wider."""
-    kind = traffic.inputs[0][0].dtype
     gradient = len(traffic.inputs[0][0])
     numbers = gradient + traffic.ranks
-    needed = kind.itemsize * numbers
-    too_large = needed + kind.itemsize * gradient if gradient > traffic.ranks else 2 * needed
+    needed = NUMBER * numbers
+    too_large = needed + NUMBER * gradient if gradient > traffic.ranks else 2 * needed
     around = 2 * (traffic.ranks - 1)  # times that a ring carries the whole tensor
     used = traffic.bytes // around + sum(one.bytes for one in traffic.collectives)
     if used >= too_large:
         return (
             f"The result is right, but the all-reduce is of {used:,} B, where {needed:,} B are "
-            f"enough: {numbers} numbers of {kind}, each of them once."
+            f"enough: {numbers} numbers of float32, each of them once."
         )
     return None

@@ -44,7 +44,6 @@ gradient_and_speeds = rank_exercise(
             "ragged": (4, 33, 20, 19, 20, 5),
         },
         unlike_gradients.shards,
-        types={"prime": "float64"},
     ),
     oracle=unlike_gradients.outcome(),
     wrong=unlike_gradients.WRONG_OUTCOMES,

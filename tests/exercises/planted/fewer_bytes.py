@@ -166,7 +166,6 @@ all_of_a_size = edit(
 PLANTED = {
     FIRST: [
         (first_result_again(FIRST), "In the second call in the same ranks"),
-        (cast_to_float32(FIRST), "is float32; it should be"),
         (places_in_8_bytes, "the places travel in 8 bytes"),
         (one_too_many, "One number too many is sent"),
         (without_signs, "sent without their signs"),
@@ -179,7 +178,7 @@ PLANTED = {
         (keeps_what_the_mean_lacks, "a rank keeps what it has not sent itself"),
         (drops_the_rest, "what was not sent is lost"),
         (into_the_error, "changes its input"),
-        (all_of_a_size, "Case: equal magnitudes"),
+        (all_of_a_size, "of equal magnitudes, k travel at most"),
         (summed_in_a_ring, "gather only what is sent"),
         (places_in_one_byte, "places above 255"),
         (rank_0_gathers_alone, "wait"),

@@ -141,7 +141,7 @@ def by_torch_and_sparing(rank, ranks, shards, x, dy):
     D = x.shape[1]
 
     def whole(shard):
-        result = torch.empty(D * D)
+        result = torch.empty(D * D, dtype=x.dtype)
         dist.all_gather_into_tensor(result, shard.contiguous())
         return result.view(D, D)
 

@@ -191,7 +191,7 @@ def by_torch_messages(rank, ranks, w, gradient, rate):
 def adds_up_first(rank, ranks, w, gradient, rate):
     if rank in (0, 1):
         part = w.tensor_split(2)[rank]
-        arrived = torch.zeros(ranks - 2, len(part))
+        arrived = torch.zeros(ranks - 2, len(part), dtype=part.dtype)
         for worker in reversed(range(ranks - 2)):
             receive(arrived[worker], source=worker + 2)
         new = part - rate * arrived.mean(dim=0)

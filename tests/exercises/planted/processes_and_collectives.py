@@ -81,7 +81,7 @@ def even_ones_first(rank, ranks, x):
 
 def last_one_receives_first(rank, ranks, x):
     before, after = (rank - 1) % ranks, (rank + 1) % ranks
-    arrived = torch.zeros(x.shape)
+    arrived = torch.zeros_like(x)
     if rank < ranks - 1:
         send(x, after)
     receive(arrived, before)
@@ -226,7 +226,7 @@ def all_reduce(rank, ranks, x):
 
 def backwards(rank, ranks, x):
     if rank:
-        total = torch.zeros(x.shape)
+        total = torch.zeros_like(x)
         send(x, 0)
         receive(total, 0)
         return total

@@ -134,7 +134,7 @@ def behind_each_other(rank, ranks, chunk, length):
 
     parts, sizes = [chunk], [len(p) for p in torch.zeros(length).tensor_split(ranks)]
     for step in range(1, ranks):
-        arriving = torch.empty(sizes[(rank - step) % ranks])
+        arriving = torch.empty(sizes[(rank - step) % ranks], dtype=chunk.dtype)
         exchange(parts[-1], (rank + 1) % ranks, arriving, (rank - 1) % ranks)
         parts.append(arriving)
     return torch.cat(parts)
@@ -147,7 +147,7 @@ def its_own_first(rank, ranks, chunk, length):
 
     parts, sizes = [chunk], [len(p) for p in torch.zeros(length).tensor_split(ranks)]
     for step in range(1, ranks):
-        arriving = torch.empty(sizes[(rank - step) % ranks])
+        arriving = torch.empty(sizes[(rank - step) % ranks], dtype=chunk.dtype)
         exchange(parts[-1], (rank + 1) % ranks, arriving, (rank - 1) % ranks)
         parts.append(arriving)
     return torch.cat([chunk, *reversed(parts[1:])])
@@ -158,7 +158,7 @@ def empties_its_chunk(rank, ranks, chunk, length):
 
     from labkit.distributed import exchange
 
-    whole = torch.zeros(length)
+    whole = torch.zeros(length, dtype=chunk.dtype)
     parts = whole.tensor_split(ranks)
     parts[rank].copy_(chunk)
     for step in range(1, ranks):
@@ -174,7 +174,7 @@ def whole_ones(rank, ranks, chunk, length):
 
     from labkit.distributed import exchange
 
-    total = torch.zeros(length)
+    total = torch.zeros(length, dtype=chunk.dtype)
     total.tensor_split(ranks)[rank].copy_(chunk)
     leaving = total.clone()
     for _ in range(1, ranks):
@@ -190,7 +190,7 @@ def receives_first(rank, ranks, chunk, length):
 
     from labkit.distributed import receive, send
 
-    whole = torch.zeros(length)
+    whole = torch.zeros(length, dtype=chunk.dtype)
     parts = whole.tensor_split(ranks)
     parts[rank].copy_(chunk)
     for step in range(1, ranks):
@@ -203,7 +203,7 @@ def gathered_by_torch(rank, ranks, chunk, length):
     import torch
     import torch.distributed as dist
 
-    whole = torch.zeros(length)
+    whole = torch.zeros(length, dtype=chunk.dtype)
     whole.tensor_split(ranks)[rank].copy_(chunk)
     dist.all_reduce(whole)
     return whole
@@ -399,7 +399,7 @@ def in_pieces(rank, ranks, chunk, length):
     pieces = {rank: chunk}
     for step in range(1, ranks):
         k = (rank - step) % ranks
-        pieces[k] = torch.empty(sizes[k])
+        pieces[k] = torch.empty(sizes[k], dtype=chunk.dtype)
         leaving = pieces[(k + 1) % ranks]
         exchange(leaving, (rank + 1) % ranks, pieces[k], (rank - 1) % ranks)
     return torch.cat([pieces[k] for k in range(ranks)])
@@ -423,7 +423,7 @@ def rows_cut(rank, ranks, x):
 def own_chunk_alone(rank, ranks, x):
     import torch
 
-    total = torch.zeros(x.numel())
+    total = torch.zeros_like(x.flatten())
     total.tensor_split(ranks)[rank].copy_(with_one_sum(rank, ranks, x.flatten()))
     return total.view(x.shape)
 
