@@ -19,14 +19,14 @@ BYTES = 8  # of a float32 and of a place
 def gradients(rng: np.random.Generator, ranks: int, size: int, k: int, zeros: int = 0) -> Gradients:
     """For each rank a gradient and an error [size], of both signs; all |sums| are different.
 
-    zeros   so many sums are 0: where more than size - k are, some of them travel, whichever
+    zeros   so many numbers of both are 0: where more than size - k are, some travel, whichever
     """
     found = []
     for _ in range(ranks):
         gradient, error = _pair(rng, size)
         if zeros:
             places = rng.permutation(size)[:zeros]
-            error[places] = -gradient[places]
+            gradient[places] = error[places] = 0
         found.append((gradient, error, k))
     return found
 

@@ -91,7 +91,9 @@ def all_to_all(rank, ranks, gradients):
 def in_doubles(rank, ranks, gradients):
     flat = torch.cat([gradient.flatten() for gradient in gradients]).double()
     dist.all_reduce(flat)
-    means = (flat / ranks).float().split([gradient.numel() for gradient in gradients])
+    means = (
+        (flat / ranks).to(gradients[0].dtype).split([gradient.numel() for gradient in gradients])
+    )
     return [mean.view_as(gradient) for mean, gradient in zip(means, gradients, strict=True)]
 
 

@@ -103,7 +103,7 @@ def gathered(rank, ranks, x, expand, expand_bias, contract, contract_bias):
 def in_doubles(rank, ranks, x, expand, expand_bias, contract, contract_bias):
     product = linear(gelu(linear(x, expand, expand_bias)), contract).double()
     dist.all_reduce(product)
-    return (product + contract_bias).float()
+    return (product + contract_bias).to(x.dtype)
 
 
 def rank_0_stays_away(rank, ranks, x, expand, expand_bias, contract, contract_bias):
@@ -275,7 +275,7 @@ def token_by_token_back(rank, ranks, x, w, dh):
 
 
 def summed_as_doubles(rank, ranks, x, w, dh):
-    return ring_all_reduce((dh @ w).double()).float(), dh.T @ x
+    return ring_all_reduce((dh @ w).double()).to(x.dtype), dh.T @ x
 
 
 def while_dw_is_made(rank, ranks, x, w, dh):
