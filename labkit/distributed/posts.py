@@ -93,6 +93,8 @@ class Ended:
     hit        the first forbidden thing that it used
     changed    the place of the first input that it changed
     left       operations that it began and never waited for
+    again      what a second call in the same process returned, where there was one
+    after      what the first one had returned, as it was after that
     """
 
     value: bytes | None = None
@@ -103,6 +105,8 @@ class Ended:
     hit: Hit | None = None
     changed: int | None = None
     left: tuple[Post, ...] = ()
+    again: bytes | None = None
+    after: bytes | None = None
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ import numpy as np
 
 from labkit.checks.equality import equal
 from labkit.checks.handed_on import handed_on_functions
-from labkit.checks.items import Case, Exercise, Refused, TooDear, Unsolved
+from labkit.checks.items import Case, Exercise, Refused, TooDear, Unsolved, Unsteady
 from labkit.checks.judge import ANSWERS
 from labkit.checks.lesson_files import exercise
 from labkit.checks.phrasing import counted, names_only
@@ -28,8 +28,10 @@ from labkit.distributed.known_classes import read_known
 from labkit.distributed.rank_results import (
     MOST_RANKS,
     as_outputs,
+    first_array,
     groups_of,
     names_of,
+    other_type,
     returned,
 )
 from labkit.distributed.traffic import Traffic
@@ -39,6 +41,10 @@ if TYPE_CHECKING:
     from labkit.distributed.refereed_run import RefereedRun
 
 ByRank = Sequence[tuple]
+TWICE = (
+    "This case calls the function twice in the same ranks, with other numbers: is something kept "
+    "from the first call?"
+)
 
 
 def rank_exercise(
@@ -91,31 +97,60 @@ def rank_exercise(
     )
 
 
+class Twice(tuple):
+    """What the ranks get for a first call, and in `then` what they get for a second one."""
+
+    then: ByRank = ()
+
+
 def ranks_cases(
-    sizes: Mapping[str, tuple], inputs: Callable[..., ByRank]
+    sizes: Mapping[str, tuple],
+    inputs: Callable[..., ByRank],
+    types: Mapping[str, str] | None = None,
 ) -> Callable[[np.random.Generator], Iterable[Case]]:
     """One case for each name: {"prime": (3, 7)} means 3 ranks, and inputs(rng, 3, 7).
 
     inputs  inputs(rng, ranks, *sizes) -> for each rank a tuple of what its function gets
+    types   {"prime": "float64"}: in this case float32 arrays come in another type, and so have the
+            results of the oracle to come
 
-    At the end the first one comes again, with new data.
+    At the end the first one of several ranks comes again: two calls in the same ranks, with new
+    data each, so that it shows what a function keeps from call to call.
     """
 
-    def case(name: str, ranks: int, rng: np.random.Generator, *more: Any) -> Case:
+    def drawn(name: str, ranks: int, rng: np.random.Generator, *more: Any) -> ByRank:
         if not 1 <= ranks <= MOST_RANKS:
             raise ValueError(f"Case {name!r} has {ranks} ranks; 1 to {MOST_RANKS} are possible.")
         by_rank = tuple(map(tuple, inputs(rng, ranks, *more)))
         if len(by_rank) != ranks:
             raise ValueError(f"Case {name!r}: inputs for {len(by_rank)} ranks, not {ranks}.")
-        return Case(f"{name} ({counted(ranks, 'rank')})", (by_rank,))
+        return by_rank
 
     def cases(rng: np.random.Generator) -> Iterable[Case]:
         for name, (ranks, *more) in sizes.items():
-            yield case(name, ranks, rng, *more)
-        first, (ranks, *more) = next(iter(sizes.items()))
-        yield case(f"{first} again", ranks, rng, *more)
+            by_rank, shown = drawn(name, ranks, rng, *more), name
+            if types and name in types:
+                by_rank, shown = in_type(by_rank, types[name]), f"{name}, in {types[name]}"
+            yield Case(f"{shown} ({counted(ranks, 'rank')})", (by_rank,))
+        names = [name for name, (ranks, *_) in sizes.items() if ranks > 1]
+        name = names[0] if names else next(iter(sizes))
+        ranks, *more = sizes[name]
+        twice = Twice(drawn(name, ranks, rng, *more))
+        twice.then = drawn(name, ranks, rng, *more)
+        yield Case(f"{name} again ({counted(ranks, 'rank')})", (twice,))
 
     return cases
+
+
+def in_type(value: Any, name: str) -> Any:
+    """The same with float32 arrays in another type, and numbers that float32 cannot hold."""
+    if isinstance(value, tuple | list):
+        return type(value)(in_type(one, name) for one in value)
+    if not isinstance(value, np.ndarray) or value.dtype != np.float32:
+        return value
+    if name == "int64":
+        return np.rint(4 * value).astype(name) * (2**40 + 1)
+    return value.astype(name) * (1 + 2**-30)
 
 
 @dataclass(frozen=True)
@@ -162,18 +197,64 @@ class RankJudge:
         return returned(_values(run), self._expected(inputs), self.results)
 
     def judged(self, packed: bytes, by_rank: ByRank, endless: list) -> tuple[np.ndarray, ...]:
-        """What a function gives back; TooDear where it is right, and `demand` finds fault."""
+        """What a function gives back; TooDear where it is right, and `demand` finds fault.
+
+        Unsteady where it is right, and its type is not, or a second call's result.
+        """
         run = self._run(packed, by_rank, endless)
         expected = self._expected(by_rank)
-        outputs = returned(_values(run), expected, self.results)
+        values = _values(run)
+        outputs = returned(values, expected, self.results)
+        if sentence := self._other_type(values, expected, by_rank):
+            raise Unsteady(sentence)
         if not self._right(outputs, expected):
             if all(seat.ended.untouched for seat in run.referee.seats):
                 raise Unsolved("the function returns None")
+        elif isinstance(by_rank, Twice):
+            self._refuse_kept(run, by_rank.then, outputs)
         elif self.demand is not None:
             sentence = self.demand(run.referee.traffic(by_rank))
             if sentence:
                 raise TooDear(sentence)
         return outputs
+
+    def _other_type(self, got: Sequence, expected: Sequence, by_rank: ByRank) -> str | None:
+        """Which result is right but for its type, in a case whose type is not float32; or None."""
+        name, kind = first_array(by_rank[0], self._names)
+        if kind == np.float32:
+            return None
+        for rank, (value, right) in enumerate(zip(got, expected, strict=True)):
+            if right is None:
+                continue
+            several = len(self.results) > 1
+            pairs = zip(value, right, strict=True) if several else [(value, right)]
+            for result, (one, other) in zip(self.results, pairs, strict=True):
+                found = other_type(one, other, kind)
+                if found is not None:
+                    return (
+                        f"`{result}` of rank {rank} is {found}; it should be {kind}, as `{name}` "
+                        "is."
+                    )
+        return None
+
+    def _refuse_kept(self, run: "RefereedRun", then: ByRank, outputs: tuple) -> None:
+        """Raises Unsteady where a second call in the same ranks shows that something is kept."""
+        again = [read_known(seat.ended.again) for seat in run.referee.seats]
+        expected = self._expected(then)
+        if not self._right(returned(again, expected, self.results), expected):
+            raise Unsteady(
+                "In the second call in the same ranks, with other numbers, the result is wrong: "
+                "something is kept from the first call.",
+                "What is made outside the function, such as a list or a buffer, lives on.",
+            )
+        after = [read_known(seat.ended.after) for seat in run.referee.seats]
+        for one, other in zip(returned(after, expected, self.results), outputs, strict=True):
+            if not np.array_equal(one, other, equal_nan=other.dtype.kind == "f"):
+                raise Unsteady(
+                    "The second call in the same ranks, with other numbers, changes what the "
+                    "first one has returned: something is kept, and used again.",
+                    "Each call has to return a tensor of its own.",
+                )
 
     def _expected(self, by_rank: ByRank) -> Sequence[Any]:
         return self.oracle(copy.deepcopy(by_rank))
@@ -195,6 +276,8 @@ class RankJudge:
         if found := verdict(run.referee, self._names, self.forbidden):
             if any(seat.ended and seat.ended.endless for seat in seats):
                 endless.append(found.refused())
+            if isinstance(by_rank, Twice):
+                found = found._replace(details=(*found.details, TWICE))
             raise found.refused()
         return run
 
@@ -202,11 +285,12 @@ class RankJudge:
         from labkit.distributed.refereed_rank import RefereedJob
 
         ranks = len(by_rank)
+        calls = [by_rank, by_rank.then] if isinstance(by_rank, Twice) else [by_rank]
         sources = _sources(packed)
         return [
             RefereedJob(
                 packed,
-                pickle.dumps(inputs),
+                tuple(map(pickle.dumps, inputs)),
                 rank,
                 ranks,
                 self.in_place,
@@ -215,7 +299,7 @@ class RankJudge:
                 sources,
                 dict(os.environ),
             )
-            for rank, inputs in enumerate(by_rank)
+            for rank, inputs in enumerate(zip(*calls, strict=True))
         ]
 
     def _packed(self, answer: Callable, own: Callable | None) -> bytes:

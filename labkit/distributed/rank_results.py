@@ -54,6 +54,32 @@ def returned(
     return as_outputs(looked_at, results)
 
 
+def first_array(inputs: Sequence[Any], names: Sequence[str]) -> tuple[str, np.dtype]:
+    """The name and the type of the first array among a rank's inputs; float32 if there is none."""
+    for name, value in zip(names, inputs, strict=False):
+        parts = value if isinstance(value, list | tuple) else [value]
+        for part in parts:
+            if isinstance(part, np.ndarray):
+                return name, part.dtype
+    return "", np.dtype(np.float32)
+
+
+def other_type(value: Any, right: Any, kind: np.dtype) -> np.dtype | None:
+    """The type of a result that is right but for its type, which should be `kind`; or None.
+
+    Of a list it is that of the first one that is so.
+    """
+    if isinstance(right, list | tuple):
+        found = [other_type(*pair, kind) for pair in zip(value, right, strict=True)]
+        return next((one for one in found if one is not None), None)
+    if not isinstance(right, np.ndarray) or right.dtype != kind:
+        return None
+    value = np.asarray(value)
+    if value.dtype == kind or value.shape != right.shape:
+        return None
+    return value.dtype if np.allclose(value, right, rtol=1e-4, equal_nan=True) else None
+
+
 def _of_form(rank: int, value: Any, right: Any, results: tuple[str, ...]) -> Any:
     several = len(results) > 1
     if several and (not isinstance(value, tuple | list) or len(value) != len(results)):

@@ -86,6 +86,8 @@ def _own_words(code: str | None, words: str) -> str:
     """Verilator's words as a sentence, with what to do."""
     if code == "WIDTHTRUNC" and (widths := _WIDTHS.search(words)):
         words = f"{widths[2]} bits go into {widths[1]}, so the upper ones are lost"
+        if widths[2] == "32":  # an address from a parameter, most likely
+            return f"{words}. {ADVICE[code]} A parameter N has 32 bits: `$clog2(N)'(N - 1)`."
     if code == "MODMISSING":
         name = words.rpartition(" ")[2]
         return f"There is no module {name} in the sources: hand it over as well."

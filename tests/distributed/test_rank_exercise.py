@@ -30,7 +30,7 @@ from labkit.distributed.collectives import ring_all_reduce
 from labkit.distributed.known_classes import read_known
 from labkit.distributed.messages import exchange, receive, send
 from labkit.distributed.rank_exercise import ranks_cases
-from tests.distributed.toy_ranks import inputs, told, toy, travels
+from tests.distributed.toy_ranks import CASES, inputs, told, toy, travels
 from tests.night import others_by_night
 
 GUIDE = Path(__file__).resolve().parents[2] / "CONTRIBUTING.md"
@@ -108,6 +108,65 @@ def test_right_answers(answer, monkeypatch, capsys):
     sizes = {"one number": (1, 1), "empty": (2, 0), "prime": (3, 7), "four": (4, 10)}
     said = told(toy(monkeypatch, cases=ranks_cases(sizes, inputs)), answer, capsys)
     assert "Checked on 5 cases: one number (1 rank), empty (2 ranks), prime (3 ranks), four" in said
+
+
+# Two calls in the same ranks, and results of another type.
+
+
+def keeps_a_list(rank, ranks, x):
+    KEPT.append(right(x))
+    return sum(KEPT)
+
+
+def fills_a_buffer(rank, ranks, x):
+    return BUFFERS.setdefault(len(x), torch.empty_like(x)).copy_(right(x))
+
+
+def raises_when_it_is_called_again(rank, ranks, x):
+    assert not BUFFERS
+    BUFFERS[0] = True
+    return right(x)
+
+
+def waits_when_it_is_called_again(rank, ranks, x):
+    if BUFFERS and rank == 1:
+        return x
+    BUFFERS[0] = True
+    return right(x)
+
+
+KEPT, BUFFERS = [], {}
+AGAIN = {
+    keeps_a_list: "In the second call in the same ranks, with other numbers, the result is wrong",
+    fills_a_buffer: "changes what the first one has returned",
+    raises_when_it_is_called_again: "raises AssertionError in rank 0",
+    waits_when_it_is_called_again: "twice in the same ranks, with other numbers: is something kept",
+}
+
+
+@pytest.mark.parametrize("answer", AGAIN)
+def test_what_is_kept_from_call_to_call_is_seen(answer, monkeypatch, capsys):
+    said = told(toy(monkeypatch), answer, capsys)
+    assert AGAIN[answer] in said and "Case: two again (2 ranks)" in said
+
+
+def test_the_second_call_costs_nothing(monkeypatch, capsys):
+    """What is counted is that of one call."""
+    limit = 2 * 3 * 4  # bytes: two ranks, three numbers of float32
+    exercise = toy(monkeypatch, demand=lambda traffic: "Dear." if traffic.bytes > limit else None)
+    assert told(exercise, through_rank_0, capsys).startswith("Right")
+
+
+def in_float32(rank, ranks, x):
+    return right(x.float())
+
+
+@pytest.mark.parametrize("kind", ["float64", "int64"])
+def test_a_result_has_the_type_of_the_input(kind, monkeypatch, capsys):
+    exercise = toy(monkeypatch, cases=ranks_cases(CASES, inputs, {"two": kind}))
+    assert f"two, in {kind} (2 ranks)" in told(exercise, around, capsys)
+    said = told(exercise, in_float32, capsys)
+    assert f"result of rank 0 is float32; it should be {kind}, as x is." in said
 
 
 # Wrong ones.
@@ -285,7 +344,7 @@ WRONG = [
     (some_barrier, "rank 0 waits for all ranks in barrier: line 4 of some_barrier, dist.barrier() "
      "rank 1 waits for rank 0: line 3 of right, return ring_all_reduce(x) Only rank 0 of 2 is in "
      "barrier. A collective needs every rank of the group, in the same order of calls. Case: two "
-     f"(2 ranks). 2 cases are right. {PRINTED}"),
+     f"(2 ranks). One case is right. {PRINTED}"),
     (other_lengths, "Rank 0 and rank 1 call all_reduce with another size: 3 elements of float32 "
      "and 2 elements of float32."),
     (divided, "Likely cause: The sum is divided by the ranks."),
@@ -327,10 +386,10 @@ def test_wrong_in_the_last_case_alone(monkeypatch, capsys):
     """Arrays of all ranks lie in tuples: their shapes are compared, not their numbers."""
     exercise = toy(monkeypatch)
     *_, last = seeded_cases(exercise)
-    ((seen,),) = last.args[0]
+    (seen,), _ = last.args[0]
 
     def wrong_at_the_end(rank, ranks, x):
-        return right(x) + (ranks == 1 and bool((x == torch.from_numpy(seen)).all()))
+        return right(x) + (rank == 0 and len(x) == 3 and bool((x == torch.from_numpy(seen)).all()))
 
     said = told(exercise, wrong_at_the_end, capsys)
     assert "it is right at the first call with these sizes, and wrong at the second" in said

@@ -162,14 +162,16 @@ def in_one_message(traffic: Traffic) -> str | None:
             "Join all gradients to one flat tensor first."
         )
     size = sum(gradient.nbytes for gradient in traffic.inputs[0][0])
-    bound = 2 * (traffic.ranks - 1) * (size / traffic.ranks + 4)  # chunks differ by one number
+    kind = traffic.inputs[0][0][0].dtype
+    number = kind.itemsize
+    bound = 2 * (traffic.ranks - 1) * (size / traffic.ranks + number)  # chunks differ by one
     ways = {"messages": traffic.most_sent}
     ways |= {call.name: _sent_in(call, traffic.ranks) for call in traffic.collectives}
     way = max(ways, key=ways.get)
     if ways[way] > bound:
         return (
             f"The result is right, but one rank sends {ways[way]:,} bytes in {way}, where each "
-            f"rank sends {2 * (traffic.ranks - 1) * size // traffic.ranks:,} in a ring of float32."
+            f"rank sends {2 * (traffic.ranks - 1) * size // traffic.ranks:,} in a ring of {kind}."
         )
     return None
 
@@ -193,6 +195,7 @@ average_gradients = rank_exercise(
             "filters": (4, (4, 3, 3, 3), (4,), (10, 9), (10,)),
         },
         tensors,
+        types={"a layer": "float64"},
     ),
     oracle=lambda inputs: [mean(inputs)] * len(inputs),
     wrong=vars(WRONG_MEAN),
@@ -275,9 +278,10 @@ weighted_average = rank_exercise(
             "an empty rank": (3, 1, 5, 0, 2),
             "equal shards, the last one empty": (4, 6, 3, 3, 3, 0),  # its nan are all equal
             "equal shards, the first one empty": (3, 4, 0, 7, 7),
-            "ragged": (4, 33, 16, 9, 2, 1),
+            "ragged": (4, 33, 40_000, 30_000, 2, 1),  # more in all than 16 bits hold
         },
         shards,
+        types={"prime": "float64"},
     ),
     oracle=everywhere(lambda inputs: weighted(inputs) / np.float32(photographs(inputs))),
     wrong=vars(WRONG_WEIGHTS),

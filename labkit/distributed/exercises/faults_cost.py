@@ -13,11 +13,18 @@ from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
 
 
 def faults(
-    rng: np.random.Generator, size: int, every: int, write: int
-) -> tuple[np.ndarray, int, int]:
-    """Moments of faults [size], rising; none of them where a checkpoint ends."""
+    rng: np.random.Generator, size: int, every: float, write: float
+) -> tuple[np.ndarray, float, float]:
+    """Moments of faults [size], rising; none of them where a checkpoint ends.
+
+    In whole seconds if every is a whole number, and otherwise in eighths, whose sums are exact.
+    """
     cycle = every + write
-    between = cycle * rng.integers(0, 5, size=size) + rng.integers(1, cycle, size=size)
+    parts = 1 if isinstance(every, int) else 8
+    between = cycle * rng.integers(0, 5, size=size)
+    between = between + rng.integers(1, int(cycle * parts), size=size) / parts
+    if parts == 1:
+        between = between.astype(int)
     between[:1] += cycle  # the first one comes after a checkpoint
     return between.cumsum(), every, write
 
@@ -29,39 +36,39 @@ def parts(moments: np.ndarray) -> np.ndarray:
 
 def lost_and_spent(
     moments: np.ndarray,
-    every: int,
-    write: int,
+    every: float,
+    write: float,
     cut: Callable[[np.ndarray], np.ndarray] = parts,
-) -> tuple[int, int]:
+) -> tuple[float, float]:
     """Seconds since the last whole checkpoint, and seconds in whole ones, over all faults.
 
     cut   the lengths of the parts between faults
     """
     finished, left = np.divmod(cut(moments), every + write)
-    return int(left.sum()), int(write * finished.sum())
+    return left.sum(), write * finished.sum()
 
 
-def from_the_beginning(moments: np.ndarray, every: int, write: int) -> tuple[int, int]:
+def from_the_beginning(moments: np.ndarray, every: float, write: float) -> tuple[float, float]:
     """As if the checkpoints went on in one row from 0, whatever happens."""
     cycle = every + write
-    return int((moments % cycle).sum()), int(moments[-1] // cycle * write)
+    return (moments % cycle).sum(), moments[-1] // cycle * write
 
 
-def writing_is_free(moments: np.ndarray, every: int, write: int) -> tuple[int, int]:
+def writing_is_free(moments: np.ndarray, every: float, write: float) -> tuple[float, float]:
     """As if no time passed while a checkpoint is written."""
     finished, left = np.divmod(parts(moments), every)
-    return int(left.sum()), int(write * finished.sum())
+    return left.sum(), write * finished.sum()
 
 
-def only_work(moments: np.ndarray, every: int, write: int) -> tuple[int, int]:
+def only_work(moments: np.ndarray, every: float, write: float) -> tuple[float, float]:
     """As if an unfinished checkpoint cost nothing."""
     finished, left = np.divmod(parts(moments), every + write)
-    return int(np.minimum(left, every).sum()), int(write * finished.sum())
+    return np.minimum(left, every).sum(), write * finished.sum()
 
 
 def unfinished_spent(
-    moments: np.ndarray, every: int, write: int, lost_too: bool
-) -> tuple[int, int]:
+    moments: np.ndarray, every: float, write: float, lost_too: bool
+) -> tuple[float, float]:
     """As if the seconds of an unfinished checkpoint were spent, and perhaps lost as well."""
     lost, spent = lost_and_spent(moments, every, write)
     work, _ = only_work(moments, every, write)
@@ -69,52 +76,52 @@ def unfinished_spent(
     return (lost if lost_too else work), spent + written
 
 
-def whole_ones_lost(moments: np.ndarray, every: int, write: int) -> tuple[int, int]:
+def whole_ones_lost(moments: np.ndarray, every: float, write: float) -> tuple[float, float]:
     """As if the writing of whole checkpoints were lost, too."""
     lost, spent = lost_and_spent(moments, every, write)
     return lost + spent, spent
 
 
-def kept_unfinished(moments: np.ndarray, every: int, write: int) -> tuple[int, int]:
+def kept_unfinished(moments: np.ndarray, every: float, write: float) -> tuple[float, float]:
     """As if a checkpoint were good as soon as its writing begins."""
     lost = spent = 0
     for length in parts(moments):
-        finished, left = divmod(int(length), every + write)
+        finished, left = divmod(length, every + write)
         begun = left > every
         spent += (finished + begun) * write
         lost += 0 if begun else left
     return lost, spent
 
 
-def begun_counts(moments: np.ndarray, every: int, write: int) -> tuple[int, int]:
+def begun_counts(moments: np.ndarray, every: float, write: float) -> tuple[float, float]:
     """As if a checkpoint held all at the moment when its writing begins, and were then good."""
     lost = spent = 0
     for length in parts(moments):
-        finished, left = divmod(int(length), every + write)
+        finished, left = divmod(length, every + write)
         begun = left >= every
         spent += (finished + begun) * write
         lost += left - every if begun else left
     return lost, spent
 
 
-def to_the_nearest(moments: np.ndarray, every: int, write: int) -> tuple[int, int]:
+def to_the_nearest(moments: np.ndarray, every: float, write: float) -> tuple[float, float]:
     """As if the checkpoints of a part were its length divided and rounded."""
     lost, _ = lost_and_spent(moments, every, write)
     rounded = np.round(parts(moments) / (every + write))
-    return lost, int(write * rounded.sum())
+    return lost, write * rounded.sum()
 
 
-def whole(of: Callable[..., float]) -> Callable[..., tuple[float, int]]:
+def whole(of: Callable[..., float]) -> Callable[..., tuple[float, float]]:
     """The right seconds in checkpoints, and of(lengths of the parts, every) as those lost."""
 
-    def wrong(moments: np.ndarray, every: int, write: int) -> tuple[float, int]:
+    def wrong(moments: np.ndarray, every: float, write: float) -> tuple[float, float]:
         _, spent = lost_and_spent(moments, every, write)
         return of(parts(moments), every), spent
 
     return wrong
 
 
-def begins_later(moments: np.ndarray, every: int, write: int) -> tuple[int, int]:
+def begins_later(moments: np.ndarray, every: float, write: float) -> tuple[float, float]:
     """As if work began again `write` seconds after a fault."""
     lost = spent = begin = 0
     for moment in moments.tolist():
@@ -176,6 +183,7 @@ cost_of_faults = exercise(
             "short checkpoints": (3, 100, 3),
             "long checkpoints": (7, 9, 31),
             "prime": (11, 17, 5),
+            "fractions of a second": (7, 7.5, 1.25),
             "many": (97, 600, 45),
         },
         faults,

@@ -196,6 +196,7 @@ sharded_step = rank_exercise(
             "ragged rows": (4, 3, 6, 1),
         },
         layers,
+        types={"prime": "float64"},
     ),
     oracle=mean_shards,
     wrong=WRONG_STEP,

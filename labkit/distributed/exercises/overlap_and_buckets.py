@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from labkit.checks.items import Refused, TooDear, Unsolved
+from labkit.checks.items import Refused, TooDear, Unsolved, Unsteady
 from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
 from labkit.distributed.buckets import assign
 from labkit.distributed.exercises.solutions import overlap_and_buckets as solutions
@@ -236,14 +236,17 @@ def right_means(
 
 
 def judged_overlap(answer: object) -> Callable:
-    """A function of the inputs that runs the learner's step, and judges the order of its calls."""
+    """A function of the inputs that runs the learner's step, and judges the order of its calls.
+
+    A second step follows with the same lists of buckets, as in training.
+    """
     refuse_no_function(answer)
 
     def judged(
         gradients: np.ndarray, others: np.ndarray, buckets: list[list[int]], order: np.ndarray
     ) -> np.ndarray:
         calls = Calls(gradients, others, buckets, order)
-        own = [list(bucket) for bucket in buckets]  # the learner may take buckets out of it
+        own = [list(bucket) for bucket in buckets]
         result = answer(calls.backward(), own, calls.start)
         if not result and not calls.begun:
             raise Unsolved("`start` is never called")
@@ -251,11 +254,38 @@ def judged_overlap(answer: object) -> Callable:
             raise Refused(calls.lost)
         means = as_rows(result, gradients)
         right = both(gradients, others, buckets)
-        if calls.fault and means.shape == right.shape and np.allclose(means, right):
-            raise TooDear(calls.fault)
+        if means.shape == right.shape and np.allclose(means, right):
+            if calls.fault:
+                raise TooDear(calls.fault)
+            if own != buckets:
+                raise Unsteady(
+                    "The function changes its input `buckets`: the next step, which has the same "
+                    "buckets, would miss what is taken out. Work on a copy, `list(buckets)`."
+                )
+            refuse_kept(answer, Calls(-others, gradients, buckets, order), own, result, means)
         return means
 
     return judged
+
+
+def refuse_kept(
+    answer: Callable, calls: Calls, own: list[list[int]], result: Any, means: np.ndarray
+) -> None:
+    """Raises Unsteady where a step after the first one, with other numbers, is wrong."""
+    wrong = Unsteady(
+        "In a second step with the same buckets, and other gradients, the result is wrong: "
+        "something is kept from the first step."
+    )
+    try:
+        again = as_rows(answer(calls.backward(), own, calls.start), calls.mine)
+    except Refused as error:
+        raise wrong from error
+    right = both(calls.mine, calls.others, calls.buckets)
+    if calls.lost or again.shape != right.shape or not np.allclose(again, right):
+        raise wrong
+    after = as_rows(result, calls.mine)
+    if after.shape != means.shape or not np.array_equal(after, means):
+        raise Unsteady("The second step changes what the first one has returned.")
 
 
 def unjudged_overlap(answer: Callable, *inputs: Any) -> np.ndarray:
@@ -406,6 +436,7 @@ accumulate = rank_exercise(
         {"all sizes 1": (1, 1, 1, 1), "one micro-batch": (2, 1, 3, 5), "prime": (2, 3, 5, 7)}
         | {"ragged": (3, 4, 2, 3), "many": (2, 8, 4, 10)},
         micro_batches,
+        types={"ragged": "float64"},
     ),
     wrong={
         "not_over_ranks": each_alone,

@@ -199,6 +199,7 @@ sharded_servers = rank_exercise(
             "many": (4, 101),
         },
         one_step,
+        types={"three workers": "float64"},
     ),
     oracle=after_the_step,
     wrong=vars(WRONG_SERVERS),
@@ -210,19 +211,21 @@ sharded_servers = rank_exercise(
 
 
 def progress(
-    rng: np.random.Generator, workers: int, bound: int, equal: bool = False
+    rng: np.random.Generator, workers: int, bound: int, kind: str = ""
 ) -> tuple[np.ndarray, int]:
     """finished [workers] and the bound.
 
     Leads of 0, bound and bound + 1 are there, as far as there are workers; the others are drawn
-    from up to twice the bound, with gaps. Where the steps may be `equal`, some leads come twice.
+    from up to twice the bound, with gaps. kind: "equal", some leads come twice; "first", somebody
+    is still in the first step.
     """
     border = dict.fromkeys([0, bound, bound + 1])
     others = [lead for lead in rng.permutation(2 * max(workers, bound)) if lead not in border]
     leads = np.array([*border, *others][:workers])
-    if equal:
+    if kind == "equal":
         leads[workers // 2 :] = leads[: workers - workers // 2]
-    return int(rng.integers(3, 60)) + rng.permutation(leads), bound
+    slowest = 0 if kind == "first" else int(rng.integers(3, 60))
+    return slowest + rng.permutation(leads), bound
 
 
 def within_the_bound(finished: np.ndarray, bound: int) -> np.ndarray:
@@ -251,6 +254,9 @@ WRONG_BEGIN = SimpleNamespace(
     all_or_nobody=lambda finished, bound: np.full(
         len(finished), finished.max() - finished.min() <= bound
     ),
+    beginners_left_out=lambda finished, bound: (
+        finished - min(finished[finished > 0], default=0) <= bound
+    ),
     slowest_alone=lambda finished, bound: finished == finished.min(),
     who_waits=lambda finished, bound: finished - finished.min() > bound,
     everybody=lambda finished, bound: np.full(len(finished), True),
@@ -268,7 +274,8 @@ may_begin = exercise(
             "nobody is too fast": (4, 9),
             "ragged": (33, 10),
             "many": (100, 41),
-            "equal steps": (5, 2, True),
+            "equal steps": (5, 2, "equal"),
+            "no step yet": (6, 2, "first"),
         },
         progress,
     ),

@@ -72,6 +72,7 @@ pass_on = rank_exercise(
             "ragged": (4, 11, 3),
         },
         tensors,
+        types={"a prime number": "int64", "a matrix": "float64"},
     ),
     oracle=lambda inputs: own(inputs)[-1:] + own(inputs)[:-1],
     wrong={
@@ -142,6 +143,7 @@ broadcast = rank_exercise(
             "three rounds": (5, 3),
         },
         tensors,
+        types={"a prime number": "int64", "a matrix": "float64"},
     ),
     oracle=lambda inputs: of_rank(inputs, [0] * len(inputs)),
     wrong=vars(WRONG_BROADCAST),
@@ -202,6 +204,7 @@ gather_all_reduce = rank_exercise(
             "nothing": (2, 0),
         },
         tensors,
+        types={"a prime number": "int64", "a matrix": "float64"},
     ),
     oracle=lambda inputs: [sum_of_all(inputs)] * len(inputs),
     wrong=vars(WRONG_SUM),

@@ -120,6 +120,7 @@ column_backward = rank_exercise(
             "four ranks": (4, 6, 5, 4, 4, 4, 4),
         },
         column_parts,
+        types={"four ranks": "float64"},
     ),
     oracle=lambda inputs: pairs(summed_dx(inputs), dw_of(inputs)),
     wrong=vars(WRONG_BACKWARD),

@@ -22,7 +22,9 @@ def one_all_reduce(size: Callable[[Sequence], int]) -> Callable[[Traffic], str |
     def demand(traffic: Traffic) -> str | None:
         ranks = traffic.ranks
         bytes = size(traffic.inputs[0])
-        in_a_ring = 2 * (ranks - 1) * (bytes / ranks + 4)  # chunks differ by one number
+        in_a_ring = (
+            2 * (ranks - 1) * (bytes / ranks + traffic.inputs[0][0].itemsize)
+        )  # chunks differ by one number
         names = [call.name for call in traffic.collectives]
         if len(names) > 1:
             return (

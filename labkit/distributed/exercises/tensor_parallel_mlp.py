@@ -153,6 +153,7 @@ split_mlp = rank_exercise(
             "one token": (3, 1, 6, 2, 2, 2),
         },
         parts_of_mlp,
+        types={"four ranks": "float64"},
     ),
     oracle=lambda inputs: everywhere(whole_mlp(inputs), inputs),
     wrong=vars(WRONG_MLP),

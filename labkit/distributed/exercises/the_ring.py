@@ -91,6 +91,7 @@ SIZES = {
     "fewer numbers than ranks": (4, 3),
     "no numbers": (2, 0),
 }
+TYPES = {"chunks of 3, 2 and 2": "float64", "many numbers": "int64"}
 # The exercises are about `exchange`: neither torch's own functions nor the course's collectives.
 FORBIDDEN = ("torch.distributed", "labkit.distributed.collectives")
 
@@ -175,7 +176,7 @@ def equal_chunks(inputs: Sequence[tuple]) -> list[np.ndarray]:
 reduce_scatter = rank_exercise(
     "distributed.reduce_scatter",
     solution=solutions.reduce_scatter,
-    cases=ranks_cases(SIZES, tensors),
+    cases=ranks_cases(SIZES, tensors, TYPES),
     oracle=scattered,
     wrong={
         "next_chunk": next_chunk,
@@ -242,7 +243,7 @@ def neighbours_everywhere(inputs: Sequence[tuple]) -> list[np.ndarray]:
 all_gather = rank_exercise(
     "distributed.all_gather",
     solution=solutions.all_gather,
-    cases=ranks_cases(SIZES, finished),
+    cases=ranks_cases(SIZES, finished, TYPES),
     oracle=lambda inputs: [whole(inputs)] * len(inputs),
     wrong={
         "one_step": lambda inputs: with_chunks(inputs, lambda r: (r, (r - 1) % len(inputs))),
@@ -330,6 +331,7 @@ ring_all_reduce = rank_exercise(
             "no numbers": (2, 0, 2, 5),
         },
         tensors,
+        types={"three ranks": "float64", "four ranks": "int64"},
     ),
     oracle=lambda inputs: everywhere(summed(inputs), inputs),
     wrong={

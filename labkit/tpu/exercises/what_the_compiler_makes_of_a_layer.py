@@ -23,7 +23,8 @@ LAYOUTS = {  # sizes, axes from the fastest to the slowest, tile, bytes of an el
     "the batch fastest": ([256, 30, 33, 3, 2], (0, 2, 3, 1, 4), (8, 128), 4),
     "several tiles": ([20, 300, 9], (1, 2, 0), (8, 128), 4),
     "a larger tile": ([367, 109, 525], (2, 0, 1), (15, 75), 1),  # 525 * (1 / 75) is more than 7
-    "a tile of one size": ([1000, 3], (0, 1), (256,), 4),
+    "a tile of one size": ([1000, 11], (0, 1), (256,), 4),  # not as all 11,000 in one row
+    "a tile of one size, the last axis fastest": ([7, 3, 300], (2, 0, 1), (256,), 2),
 }
 LAYOUTS = {f"{name} in tiles {given[2]}": given for name, given in LAYOUTS.items()}
 

@@ -110,4 +110,10 @@ one_process = edit(
     "  always_comb begin\n    x_ready = room && !border;\n    step = room && border;\n"
     "    if (x_valid && x_ready) step = 1;\n  end\n",
 )
-ALSO_RIGHT = {LINE: [counters, apart], CONTROL: [one_process]}
+downwards = edit(  # the circle is run the other way round
+    LINE,
+    "downwards",
+    "(now == LENGTH - 1) ? 0 : now + 1",
+    "(now == 0) ? $clog2(LENGTH)'(LENGTH - 1) : now - 1",
+)
+ALSO_RIGHT = {LINE: [counters, apart, downwards], CONTROL: [one_process]}

@@ -5,7 +5,7 @@ import torch
 import torch.distributed as dist
 
 from labkit.distributed import receive, ring_all_reduce, send
-from tests.exercises.edits import edit
+from tests.exercises.edits import cast_to_float32, edit, first_result_again
 
 # --- distributed.shard
 
@@ -91,7 +91,9 @@ def all_to_all(rank, ranks, gradients):
 def in_doubles(rank, ranks, gradients):
     flat = torch.cat([gradient.flatten() for gradient in gradients]).double()
     dist.all_reduce(flat)
-    means = (flat / ranks).float().split([gradient.numel() for gradient in gradients])
+    means = (
+        (flat / ranks).to(gradients[0].dtype).split([gradient.numel() for gradient in gradients])
+    )
     return [mean.view_as(gradient) for mean, gradient in zip(means, gradients, strict=True)]
 
 
@@ -227,6 +229,13 @@ def shares_first(rank, ranks, gradient, count):
     return share.numpy()
 
 
+counts_in_a_byte = edit(
+    WEIGHTED,
+    "counts_in_a_byte",
+    "torch.tensor([float(count)])",
+    "torch.tensor([count % 256], dtype=torch.uint8)",
+)
+
 PLANTED = {
     SHARD: [
         (no_epoch, "Each epoch has the same order"),
@@ -242,6 +251,8 @@ PLANTED = {
         (by_torch, "torch.utils.data"),
     ],
     MEAN: [
+        (first_result_again(MEAN), "In the second call in the same ranks"),
+        (cast_to_float32(MEAN), "is float32; it should be"),
         (never_divided, "the division by the number of ranks is forgotten"),
         (nothing_added, "but nothing is added up"),
         (divided_before_and_after, "divided by the ranks twice"),
@@ -259,6 +270,9 @@ PLANTED = {
         (through_rank_0, "bytes in messages"),
     ],
     WEIGHTED: [
+        (first_result_again(WEIGHTED), "In the second call in the same ranks"),
+        (cast_to_float32(WEIGHTED), "is float32; it should be"),
+        (counts_in_a_byte, "off by one and the same factor"),
         (nan_too, "0 times nan is nan"),
         (no_weights, "The means are added without their counts"),
         (plain_mean, "the plain mean of the ranks' means"),

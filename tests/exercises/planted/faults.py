@@ -490,6 +490,8 @@ def in_a_loop_of_seconds(moments, every, write):
     return float(lost), float(spent)
 
 
+whole_moments = edit(THIRD, "whole_moments", "in moments:", "in moments.astype(int):")
+
 PLANTED = {
     FIRST: [
         (numbered_through, "it is the place within its own role"),
@@ -554,6 +556,7 @@ PLANTED = {
         (one_before, "One checkpoint too many in each part"),
         (work_alone, "The seconds in an unfinished checkpoint are missing"),
         (also_lost, "counted among the seconds lost"),
+        (whole_moments, "it should be 28.125"),
         (nearest, "rounded to the nearest"),
         (written_is_spent, "are counted as spent; they are lost"),
         (written_is_both, "counted twice, as lost and as spent"),

@@ -5,7 +5,7 @@ import torch
 import torch.distributed as dist
 
 from labkit.distributed import all_gather, ring_all_reduce
-from tests.exercises.edits import edit
+from tests.exercises.edits import cast_to_float32, edit, first_result_again
 
 # --- distributed.top_k
 
@@ -156,8 +156,16 @@ def back_to_torch(rank, ranks, w, x, y, rate, every):
     return w
 
 
+all_of_a_size = edit(
+    FIRST,
+    "all_of_a_size",
+    "wanted.abs().topk(k).indices.int()",
+    "(wanted.abs() >= wanted.abs().topk(k).values[-1]).nonzero().flatten().int()",
+)
+
 PLANTED = {
     FIRST: [
+        (first_result_again(FIRST), "In the second call in the same ranks"),
         (places_in_8_bytes, "the places travel in 8 bytes"),
         (one_too_many, "One number too many is sent"),
         (without_signs, "sent without their signs"),
@@ -170,12 +178,15 @@ PLANTED = {
         (keeps_what_the_mean_lacks, "a rank keeps what it has not sent itself"),
         (drops_the_rest, "what was not sent is lost"),
         (into_the_error, "changes its input"),
+        (all_of_a_size, "of equal magnitudes, k travel at most"),
         (summed_in_a_ring, "gather only what is sent"),
         (places_in_one_byte, "places above 255"),
         (rank_0_gathers_alone, "wait"),
         (by_the_course, "labkit.distributed.compression"),
     ],
     SECOND: [
+        (first_result_again(SECOND), "In the second call in the same ranks"),
+        (cast_to_float32(SECOND), "is float32; it should be"),
         (every_second_step, "average after every second step"),
         (a_step_less, "The last step is missing"),
         (never_meets, "The ranks never meet"),

@@ -7,7 +7,7 @@ import torch
 import torch.distributed as dist
 
 from labkit.distributed import all_gather, reduce_scatter
-from tests.exercises.edits import edit
+from tests.exercises.edits import cast_to_float32, edit, first_result_again
 
 # --- distributed.sharded_step
 
@@ -141,7 +141,7 @@ def by_torch_and_sparing(rank, ranks, shards, x, dy):
     D = x.shape[1]
 
     def whole(shard):
-        result = torch.empty(D * D)
+        result = torch.empty(D * D, dtype=x.dtype)
         dist.all_gather_into_tensor(result, shard.contiguous())
         return result.view(D, D)
 
@@ -334,6 +334,8 @@ def by_recursion(rank, lengths, side):
 
 PLANTED = {
     STEP: [
+        (first_result_again(STEP), "In the second call in the same ranks"),
+        (cast_to_float32(STEP), "is float32; it should be"),
         (sum_of_ranks, "the mean is asked for"),
         (never_turned, "goes back through W transposed"),
         (in_order_of_backward, "in the order of backward"),

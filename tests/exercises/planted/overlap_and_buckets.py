@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.exercises.edits import edit
+from tests.exercises.edits import cast_to_float32, edit, first_result_again
 
 # --- distributed.buckets
 
@@ -250,6 +250,20 @@ def in_tuples(sizes, most):
     return tuple(result)
 
 
+one_list = edit(
+    OVERLAPPED,
+    "one_list",
+    "backward, buckets, start):",
+    "backward, buckets, start, means=[]):",
+    ("    means = [handle", "    means[:] = [handle"),
+)
+by_its_list = edit(
+    OVERLAPPED,
+    "by_its_list",
+    "backward, buckets, start):",
+    "backward, buckets, start, known={}):",
+    ("    return means", "    return known.setdefault(id(buckets), (buckets, means))[1]"),
+)
 takes_from_buckets = edit(OVERLAPPED, "takes_from_buckets", "list(buckets)", "buckets")
 first_forgotten = edit(ACCUMULATE, "first_forgotten", "range(len(x))", "range(1, len(x))")
 last_forgotten = edit(ACCUMULATE, "last_forgotten", "range(len(x))", "range(len(x) - 1)")
@@ -293,9 +307,14 @@ PLANTED = {
         (backwards, "The buckets are in the wrong order"),
         (only_the_last, "Only the last bucket is there"),
         (clears, "changes its input gradients"),
+        (takes_from_buckets, "changes its input buckets"),
+        (one_list, "The second step changes what the first one has returned"),
+        (by_its_list, "In a second step with the same buckets"),
         (by_torch, "torch"),
     ],
     ACCUMULATE: [
+        (first_result_again(ACCUMULATE), "In the second call in the same ranks"),
+        (cast_to_float32(ACCUMULATE), "is float32; it should be"),
         (first_forgotten, "The first micro-batch is left out"),
         (last_forgotten, "The last micro-batch is left out"),
         (over_the_images, "divided by the images"),
@@ -312,7 +331,7 @@ PLANTED = {
 }
 ALSO_RIGHT = {
     BUCKETS: [in_tuples, by_remainder],
-    OVERLAPPED: [takes_from_buckets, by_counting],
+    OVERLAPPED: [by_counting],
     ACCUMULATE: [as_one_batch, by_autograd],
 }
 ONES = np.ones((1, 2))

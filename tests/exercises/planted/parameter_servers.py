@@ -5,7 +5,7 @@ import torch
 import torch.distributed as dist
 
 from labkit.distributed import receive, ring_all_reduce, send
-from tests.exercises.edits import edit
+from tests.exercises.edits import cast_to_float32, edit, first_result_again
 
 remembered = {}  # what answers keep from call to call
 
@@ -191,7 +191,7 @@ def by_torch_messages(rank, ranks, w, gradient, rate):
 def adds_up_first(rank, ranks, w, gradient, rate):
     if rank in (0, 1):
         part = w.tensor_split(2)[rank]
-        arrived = torch.zeros(ranks - 2, len(part))
+        arrived = torch.zeros(ranks - 2, len(part), dtype=part.dtype)
         for worker in reversed(range(ranks - 2)):
             receive(arrived[worker], source=worker + 2)
         new = part - rate * arrived.mean(dim=0)
@@ -397,8 +397,14 @@ def by_bisection(pulled, pushed):
     return np.searchsorted(in_order, pushed) - np.searchsorted(in_order, pulled)
 
 
+beginners_forgotten = edit(
+    SECOND, "beginners_forgotten", "finished.min()", "min(finished[finished > 0], default=0)"
+)
+
 PLANTED = {
     FIRST: [
+        (first_result_again(FIRST), "In the second call in the same ranks"),
+        (cast_to_float32(FIRST), "is float32; it should be"),
         (no_mean, "not divided by the number of workers"),
         (counts_the_servers, "two of them are servers"),
         (climbs, "The step goes up"),
@@ -444,6 +450,7 @@ PLANTED = {
         (ahead_of_the_middle, "counted from the median"),
         (ahead_of_the_second, "counted from the second slowest"),
         (ahead_of_a_neighbour, "counted from the worker before it"),
+        (beginners_forgotten, "Who has finished no step is left out"),
         (keeps_by_length, "is still that of the first such call"),
         (as_numbers, "it should hold truth values"),
         (by_the_rule, "labkit.distributed.parameter_server"),

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.exercises.edits import edit
+from tests.exercises.edits import edit, first_result_again
 
 # --- distributed.order_of_stage
 
@@ -356,6 +356,7 @@ PLANTED = {
         (by_labkit, "labkit.distributed.pipeline.schedules.one_f_one_b"),
     ],
     GPIPE: [
+        (first_result_again(GPIPE), "In the second call in the same ranks"),
         (keeps_the_last, "Only the last micro-batch counts"),
         (only_once, "Only the first micro-batch counts"),
         (without_the_first, "The first micro-batch is left out"),

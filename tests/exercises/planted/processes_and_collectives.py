@@ -5,7 +5,7 @@ import torch
 import torch.distributed as dist
 
 from labkit.distributed import exchange, receive, send
-from tests.exercises.edits import edit
+from tests.exercises.edits import cast_to_float32, edit, first_result_again
 
 # --- distributed.pass_on
 
@@ -81,7 +81,7 @@ def even_ones_first(rank, ranks, x):
 
 def last_one_receives_first(rank, ranks, x):
     before, after = (rank - 1) % ranks, (rank + 1) % ranks
-    arrived = torch.zeros(x.shape)
+    arrived = torch.zeros_like(x)
     if rank < ranks - 1:
         send(x, after)
     receive(arrived, before)
@@ -226,7 +226,7 @@ def all_reduce(rank, ranks, x):
 
 def backwards(rank, ranks, x):
     if rank:
-        total = torch.zeros(x.shape)
+        total = torch.zeros_like(x)
         send(x, 0)
         receive(total, 0)
         return total
@@ -298,6 +298,8 @@ def stacked(rank, ranks, x):
 
 PLANTED = {
     RING: [
+        (first_result_again(RING), "In the second call in the same ranks"),
+        (cast_to_float32(RING), "is float32; it should be"),
         (two_on, "Each tensor goes two ranks on"),
         (cut_off, "holds integers"),
         (added, "What arrives is added"),
@@ -313,6 +315,8 @@ PLANTED = {
         (by_torch, "torch.distributed"),
     ],
     TREE: [
+        (first_result_again(TREE), "In the second call in the same ranks"),
+        (cast_to_float32(TREE), "is float32; it should be"),
         (at_most_four, "two rounds serve four ranks"),
         (one_round, "Only rank 1 has got"),
         (root_alone, "Only the ranks 1, 2, 4"),
@@ -324,6 +328,8 @@ PLANTED = {
         (ready_made, "torch.distributed"),
     ],
     SUM: [
+        (first_result_again(SUM), "In the second call in the same ranks"),
+        (cast_to_float32(SUM), "is float32; it should be"),
         (taken_away, "What arrives is subtracted"),
         (overwrites, "The sum is the last rank's tensor"),
         (adds_once, "only rank 0's tensor and the last one's"),

@@ -6,7 +6,7 @@ import torch.distributed as dist
 from torch.nn.functional import gelu, linear
 
 from labkit.distributed import ring_all_reduce
-from tests.exercises.edits import edit
+from tests.exercises.edits import cast_to_float32, edit, first_result_again
 
 # --- distributed.split_mlp
 
@@ -103,7 +103,7 @@ def gathered(rank, ranks, x, expand, expand_bias, contract, contract_bias):
 def in_doubles(rank, ranks, x, expand, expand_bias, contract, contract_bias):
     product = linear(gelu(linear(x, expand, expand_bias)), contract).double()
     dist.all_reduce(product)
-    return (product + contract_bias).float()
+    return (product + contract_bias).to(x.dtype)
 
 
 def rank_0_stays_away(rank, ranks, x, expand, expand_bias, contract, contract_bias):
@@ -275,7 +275,7 @@ def token_by_token_back(rank, ranks, x, w, dh):
 
 
 def summed_as_doubles(rank, ranks, x, w, dh):
-    return ring_all_reduce((dh @ w).double()).float(), dh.T @ x
+    return ring_all_reduce((dh @ w).double()).to(x.dtype), dh.T @ x
 
 
 def while_dw_is_made(rank, ranks, x, w, dh):
@@ -331,6 +331,8 @@ def by_autograd(rank, ranks, x, w, dh):
 
 PLANTED = {
     MLP: [
+        (first_result_again(MLP), "In the second call in the same ranks"),
+        (cast_to_float32(MLP), "is float32; it should be"),
         (nothing_summed, "nothing is summed over the ranks"),
         (bias_before_the_sum, "it counts as often as there are ranks"),
         (bias_forgotten, "contract_bias is missing"),
@@ -382,6 +384,8 @@ PLANTED = {
         (by_labkit, "labkit.distributed.tensor_parallel"),
     ],
     BACKWARD: [
+        (first_result_again(BACKWARD), "In the second call in the same ranks"),
+        (cast_to_float32(BACKWARD), "is float32; it should be"),
         (dx_alone, "x went into all ranks"),
         (dx_mean, "dx is averaged"),
         (turned, "dw is transposed"),

@@ -1,6 +1,6 @@
 """Wrong and right answers for lesson the_ring."""
 
-from tests.exercises.edits import edit
+from tests.exercises.edits import cast_to_float32, edit, first_result_again
 
 # --- distributed.reduce_scatter
 
@@ -134,7 +134,7 @@ def behind_each_other(rank, ranks, chunk, length):
 
     parts, sizes = [chunk], [len(p) for p in torch.zeros(length).tensor_split(ranks)]
     for step in range(1, ranks):
-        arriving = torch.empty(sizes[(rank - step) % ranks])
+        arriving = torch.empty(sizes[(rank - step) % ranks], dtype=chunk.dtype)
         exchange(parts[-1], (rank + 1) % ranks, arriving, (rank - 1) % ranks)
         parts.append(arriving)
     return torch.cat(parts)
@@ -147,7 +147,7 @@ def its_own_first(rank, ranks, chunk, length):
 
     parts, sizes = [chunk], [len(p) for p in torch.zeros(length).tensor_split(ranks)]
     for step in range(1, ranks):
-        arriving = torch.empty(sizes[(rank - step) % ranks])
+        arriving = torch.empty(sizes[(rank - step) % ranks], dtype=chunk.dtype)
         exchange(parts[-1], (rank + 1) % ranks, arriving, (rank - 1) % ranks)
         parts.append(arriving)
     return torch.cat([chunk, *reversed(parts[1:])])
@@ -158,7 +158,7 @@ def empties_its_chunk(rank, ranks, chunk, length):
 
     from labkit.distributed import exchange
 
-    whole = torch.zeros(length)
+    whole = torch.zeros(length, dtype=chunk.dtype)
     parts = whole.tensor_split(ranks)
     parts[rank].copy_(chunk)
     for step in range(1, ranks):
@@ -174,7 +174,7 @@ def whole_ones(rank, ranks, chunk, length):
 
     from labkit.distributed import exchange
 
-    total = torch.zeros(length)
+    total = torch.zeros(length, dtype=chunk.dtype)
     total.tensor_split(ranks)[rank].copy_(chunk)
     leaving = total.clone()
     for _ in range(1, ranks):
@@ -190,7 +190,7 @@ def receives_first(rank, ranks, chunk, length):
 
     from labkit.distributed import receive, send
 
-    whole = torch.zeros(length)
+    whole = torch.zeros(length, dtype=chunk.dtype)
     parts = whole.tensor_split(ranks)
     parts[rank].copy_(chunk)
     for step in range(1, ranks):
@@ -203,7 +203,7 @@ def gathered_by_torch(rank, ranks, chunk, length):
     import torch
     import torch.distributed as dist
 
-    whole = torch.zeros(length)
+    whole = torch.zeros(length, dtype=chunk.dtype)
     whole.tensor_split(ranks)[rank].copy_(chunk)
     dist.all_reduce(whole)
     return whole
@@ -399,7 +399,7 @@ def in_pieces(rank, ranks, chunk, length):
     pieces = {rank: chunk}
     for step in range(1, ranks):
         k = (rank - step) % ranks
-        pieces[k] = torch.empty(sizes[k])
+        pieces[k] = torch.empty(sizes[k], dtype=chunk.dtype)
         leaving = pieces[(k + 1) % ranks]
         exchange(leaving, (rank + 1) % ranks, pieces[k], (rank - 1) % ranks)
     return torch.cat([pieces[k] for k in range(ranks)])
@@ -423,13 +423,15 @@ def rows_cut(rank, ranks, x):
 def own_chunk_alone(rank, ranks, x):
     import torch
 
-    total = torch.zeros(x.numel())
+    total = torch.zeros_like(x.flatten())
     total.tensor_split(ranks)[rank].copy_(with_one_sum(rank, ranks, x.flatten()))
     return total.view(x.shape)
 
 
 PLANTED = {
     FIRST: [
+        (first_result_again(FIRST), "In the second call in the same ranks"),
+        (cast_to_float32(FIRST), "is float32; it should be"),
         (other_way_round, "The chunks go to the rank before"),
         (forwards_its_own, "Only the neighbour's numbers were added"),
         (one_place_late, "chunk r leaves rank r first, in step 1"),
@@ -444,6 +446,8 @@ PLANTED = {
         (by_torch, "torch.distributed"),
     ],
     SECOND: [
+        (first_result_again(SECOND), "In the second call in the same ranks"),
+        (cast_to_float32(SECOND), "is float32; it should be"),
         (a_step_short, "The chunk of the last step is missing"),
         (stops_early, "Only the neighbour's chunk has arrived"),
         (always_its_own, "always sends its own chunk"),
@@ -456,6 +460,8 @@ PLANTED = {
         (gathered_by_torch, "torch.distributed"),
     ],
     RING: [
+        (first_result_again(RING), "In the second call in the same ranks"),
+        (cast_to_float32(RING), "is float32; it should be"),
         (rows_cut, "the chunks are unequal"),
         (own_chunk_alone, "and 0 elsewhere"),
         (whole_tensors, "A ring of whole tensors sends n (n - 1) S"),

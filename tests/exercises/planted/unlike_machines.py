@@ -7,7 +7,7 @@ import torch
 import torch.distributed as dist
 
 from labkit.distributed import ring_all_reduce
-from tests.exercises.edits import edit
+from tests.exercises.edits import edit, first_result_again
 
 # --- distributed.split_batch
 
@@ -364,6 +364,7 @@ PLANTED = {
         (by_labkit, "labkit.distributed.unlike_machines"),
     ],
     SECOND: [
+        (first_result_again(SECOND), "In the second call in the same ranks"),
         (mean_of_means, "counts as much as one with many"),
         (no_weight, "the weights count / batch are missing"),
         (seconds_for_one, "These are seconds for each photograph"),

@@ -62,6 +62,12 @@ def layout_remembered(shape, order, tile, itemsize):
     return KEPT.setdefault(tuple(shape), layout(shape, order, tile, itemsize))
 
 
+def layout_one_size_of_all(shape, order, tile, itemsize):
+    if len(tile) == 1:
+        return -(-math.prod(int(n) for n in shape) // tile[0]) * tile[0] * itemsize
+    return layout(shape, order, tile, itemsize)
+
+
 def layout_by_mask(shape, order, tile, itemsize):
     sizes = [int(n) for n in shape]
     for axis, side in zip(order, tile[::-1], strict=False):
@@ -191,6 +197,7 @@ PLANTED = {
         (layout_next_tile, "gets one tile more"),
         (layout_total, "rounded up as a whole"),
         (layout_lanes_of_bytes, "is rounded in bytes"),
+        (layout_one_size_of_all, "it should be 45056"),
         (layout_in_elements, "These are elements"),
         (layout_remembered, "The bytes of an earlier call"),
         (layout_by_mask, "The bits below the tile's size are cleared"),
