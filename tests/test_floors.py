@@ -254,6 +254,7 @@ def test_what_labkit_imports_is_declared():
         "jupyter_client": "nbclient",
         "jupyter_server": "jupyterlab",
         "jupyter_core": "jupyterlab",
+        "zmq": "ipykernel",
     }
     for path in MODULES:
         used = {name.split(".")[0] for name in imported(tree_of(path))}
