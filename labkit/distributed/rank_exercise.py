@@ -77,7 +77,7 @@ def rank_exercise(
               are made in its process: a model from its weights
     fields    those of an `Exercise`, such as `forbidden`
     """
-    tolerance = SimpleNamespace(rtol=rtol, atol=atol)
+    tolerance = SimpleNamespace(rtol=rtol, atol=atol, dtype=fields.get("dtype"))
     forbidden = fields.get("forbidden", ())
     judge = RankJudge(solution, oracle, demand, results, in_place, given, forbidden, tolerance)
     return exercise(
