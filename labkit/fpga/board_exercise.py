@@ -52,6 +52,7 @@ def board_exercise(
     oracle: Callable,
     cases: Callable[[np.random.Generator], Iterable[Case]],
     wrong: Mapping[str, Callable],
+    before: Callable[..., None] | None = None,
     demand: Callable[..., str | None] | None = None,
     frees: bool = True,
     **fields: Any,
@@ -63,12 +64,13 @@ def board_exercise(
     solution  the lesson's own function, from what `labkit build` writes
     oracle    oracle(*inputs): what is right, without a board
     wrong     a function like the oracle for each misconception
+    before    before(overlay, *inputs): leaves the board as earlier work on it would
     demand    demand(board, *inputs) -> what is wrong although the result is right, or None; of
               the board there are `board.machine`, with its traffic, `board.calls`, `board.sent`
     frees     whether all buffers have to be free again after the function
     fields    those of an `Exercise`
     """
-    judge = BoardJudge(design, given, solution, oracle, demand, frees)
+    judge = BoardJudge(design, given, solution, oracle, before, demand, frees)
     defaults = {"dtype": "any", "rtol": 0.0, "atol": 0.0}
 
     # A function of its own, since nobody else may call the oracle during a check.
@@ -97,6 +99,7 @@ class BoardJudge:
     given: Callable[[Any], tuple]
     solution: Callable
     oracle: Callable
+    before: Callable[..., None] | None
     demand: Callable[..., str | None] | None
     frees: bool
 
@@ -146,6 +149,8 @@ class BoardJudge:
         except (BoardError, RTLError) as error:
             raise NotJudged(str(error)) from None
         with board.active() as overlay:
+            if self.before:
+                self.before(overlay, *inputs)
             given = self.given(overlay)
             try:
                 result = answer(*given, *inputs)

@@ -6,7 +6,7 @@ a forgotten `else` is a latch in silicon, and a bit that does not fit is gone.
 
 import re
 
-from labkit.fpga import elaborate, subset
+from labkit.fpga import elaborate, lost_bits, subset
 from labkit.fpga.elaborate import elaborated
 from labkit.fpga.errors import RTLError
 from labkit.fpga.remembered import remembered, text_of
@@ -26,12 +26,13 @@ ADVICE = {
     "UNDRIVEN": "Assign it, or remove it.",
     "WIDTHTRUNC": "If that is meant, say so with a cast, `8'(...)`; else widen the left side.",
 }
+_WRITTEN = (__file__, subset.__file__, elaborate.__file__, lost_bits.__file__)  # what judges here
 _FINDING = re.compile(
-    r"^%(?P<kind>Error|Warning)(?:-(?P<code>\w+))?: (?P<file>[\w.-]+):(?P<line>\d+):\d+: "
-    r"(?P<words>.*)$",
+    r"^%(?P<kind>Error|Warning)(?:-(?P<code>\w+))?: (?P<file>[\w.-]+):"
+    r"(?P<line>\d+):(?P<column>\d+): (?P<words>.*)$",
     re.MULTILINE,
 )
-_WIDTHS = re.compile(r"expects (\d+) bits.* generates (\d+) bits")
+_WIDTHS = re.compile(r"expects (\d+) bits.* generates (?:\d+ or )?(\d+) bits")
 _LOOP = re.compile(r"found logic loop in module .*\n(?:[ \t]+.*\n)*")
 _WIRE = re.compile(r"wire \\(?P<name>\S+)")
 _PLACE = re.compile(r"source: (?P<file>[\w.-]+):(?P<line>\d+)")
@@ -52,7 +53,10 @@ def lint(sources: Sources, parameters: dict[str, int], cpp: bool = False) -> Non
     with sources.laid_out() as folder:
         options = ["--lint-only", "-Wall", "-Wno-fatal", "--no-timing"]
         done = run_verilator(options, sources, parameters, folder)
-        _judge_verilator(done.stderr, sources)
+        findings = list(_FINDING.finditer(done.stderr))
+        cuts = any(finding["code"] == "WIDTHTRUNC" for finding in findings)
+        harmless = lost_bits.harmless(sources, parameters, folder) if cuts else set()
+        _judge_verilator(findings, harmless, sources)
         if done.returncode:
             raise RTLError(f"Verilator refuses {sources.top}: {_first_error(done.stderr)}")
     found = elaborated(sources, parameters, cpp)
@@ -64,7 +68,7 @@ def lint(sources: Sources, parameters: dict[str, int], cpp: bool = False) -> Non
 def lint_once(sources: Sources, parameters: dict[str, int]) -> None:
     """Does what `lint` does; sources that are found sound are not looked at again."""
     chosen = sorted(parameters.items())
-    tools = [version(), yosys_version(), text_of(__file__, subset.__file__, elaborate.__file__)]
+    tools = [version(), yosys_version(), text_of(*_WRITTEN)]
 
     def sound() -> dict:
         lint(sources, parameters)
@@ -73,11 +77,15 @@ def lint_once(sources: Sources, parameters: dict[str, int]) -> None:
     remembered("lint", [sources.digest, sources.names, repr(chosen), tools], sound)
 
 
-def _judge_verilator(said: str, sources: Sources) -> None:
-    findings = list(_FINDING.finditer(said))
+def _judge_verilator(
+    findings: list[re.Match], harmless: set[lost_bits.Place], sources: Sources
+) -> None:
     errors = [finding for finding in findings if finding["kind"] == "Error"]
     warnings = [finding for finding in findings if finding["code"] in ADVICE]
     for finding in errors + warnings:
+        place = (finding["file"], int(finding["line"]), int(finding["column"]))
+        if finding["code"] == "WIDTHTRUNC" and place in harmless:
+            continue
         words = _own_words(finding["code"], finding["words"])
         raise _at(sources, finding["file"], int(finding["line"]), words)
 

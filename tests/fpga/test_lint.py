@@ -37,6 +37,26 @@ MISTAKES = {
         4,
         "16 bits go into 8, so the upper ones are lost",
     ),
+    "a parameter that does not fit": (
+        "  localparam N = 300;\n  assign y = a == 0 ? N - 1 : a - 1;\n",
+        3,
+        "9 bits go into 8, so the upper ones are lost",
+    ),
+    "a sum of variables that is cut": (
+        "  localparam int N = 3;\n  assign y = a + a + N;\n",
+        3,
+        "32 bits go into 8, so the upper ones are lost",
+    ),
+    "a product that is cut": (
+        "  localparam int N = 3;\n  assign y = a * a + N;\n",
+        3,
+        "32 bits go into 8, so the upper ones are lost",
+    ),
+    "a wider variable": (
+        "  localparam int N = 3;\n  logic [8:0] w;\n  assign w = 9'(a);\n  assign y = w - N;\n",
+        5,
+        "32 bits go into 8, so the upper ones are lost",
+    ),
     "blocking": ("  always_ff @(posedge clk) y = a;\n", 2, "write `<=`"),
     "not blocking": ("  always_comb y <= a;\n", 2, "write `=`"),
     "undeclared": ("  assign y = a;\n  assign w = a[0];\n", 3, "Declare it"),
@@ -68,10 +88,32 @@ def test_mistakes(mistake):
         "  for (genvar i = 0; i < 8; i++) begin : g\n    assign c[i+1] = c[i] ^ a[i];\n  end\n"
         "  assign y = c[8:1];\n",
         "  sub s (.a, .y);\n",
+        # a number that fits loses nothing, though a parameter has 32 bits
+        "  localparam int N = 256;\n  assign y = a == 0 ? N - 1 : a - 1;\n",
+        "  localparam int N = 200;\n  always_ff @(posedge clk) y <= (a + 1) % N;\n",
+        "  localparam int N = 200;\n  always_comb if (a == 0) y = N - 1 - a; else y = a + N;\n",
     ],
 )
 def test_sound_modules(body):
     lint(read_sources(f"{HEAD}{body}endmodule\n{SUB}", "m"), {})
+
+
+def test_a_constant_fits_where_it_fits_in_each_size_of_its_module():
+    counter = """
+module counter #(parameter LENGTH = 8) (input logic clk, rst, output logic [7:0] c);
+  always_ff @(posedge clk) if (rst) c <= LENGTH - 1; else c <= c - 1;
+endmodule
+"""
+    both = """
+module both (input logic clk, rst, output logic [7:0] c, d);
+  counter #(2) one (.*);
+  counter #(LONGER) two (.c(d), .*);
+endmodule
+"""
+    lint(read_sources(counter, "counter"), {"LENGTH": 256})  # of 32 bits
+    lint(read_sources([counter, both.replace("LONGER", "256")], "both"), {})
+    with pytest.raises(RTLError, match=r"counter.sv, line 3: .*the upper ones are lost"):
+        lint(read_sources([counter, both.replace("LONGER", "257")], "both"), {})
 
 
 def test_the_line_is_of_the_file_that_it_is_in():

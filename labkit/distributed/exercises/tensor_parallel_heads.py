@@ -57,6 +57,12 @@ def evenly(rank: int, ranks: int, head_width: int, columns: np.ndarray) -> np.nd
     return columns[rank * len(columns) // ranks : (rank + 1) * len(columns) // ranks]
 
 
+def rest_at_the_end(rank: int, ranks: int, head_width: int, columns: np.ndarray) -> np.ndarray:
+    """As if the last rank took all heads that are left over."""
+    each = len(columns) // head_width // ranks * head_width
+    return columns[rank * each :] if rank == ranks - 1 else columns[rank * each :][:each]
+
+
 def heads_in_turn(rank: int, ranks: int, head_width: int, columns: np.ndarray) -> np.ndarray:
     """As if heads were dealt like cards."""
     return columns.reshape(-1, head_width)[rank::ranks].reshape(-1)
@@ -113,6 +119,7 @@ WRONG_HEADS = SimpleNamespace(
     output_whole=output_whole,
     query_whole=query_whole,
     equal_numbers=alike(lambda heads, ranks: heads // ranks),
+    rest_at_the_end=by(rest_at_the_end),
     rounded_up=alike(lambda heads, ranks: ceil(heads / ranks)),
     one_head_each=alike(lambda heads, ranks: 1),
     one_place_on=by(one_place_on),
@@ -182,6 +189,7 @@ heads_of_rank = exercise(
             "the first": (0, 3, 6, 2, 17),
             "in the middle": (1, 3, 6, 2, 17),
             "in the middle of five": (2, 5, 11, 5, 4),
+            "five heads for three ranks": (2, 3, 5, 2, 7),
         },
         weights,
     ),

@@ -126,6 +126,7 @@ BUDGETS = {  # layers, how often the slowest ones are doubled, and where the bud
     "equal times of four": (4, 3, "just short"),
     "four layers with many lanes": (4, 10, "exact"),
     "nearly equal times": (2, 2, "exact"),
+    "one layer with many lanes": (1, 11, "between"),
 }
 
 

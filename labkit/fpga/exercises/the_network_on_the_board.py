@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -57,10 +58,17 @@ def halves_swapped(words: np.ndarray, images: int) -> np.ndarray:
     return results(words, images).reshape(-1, 2)[:, ::-1].reshape(images, 2 * WORDS)
 
 
+def after_a_job(overlay: Any, words: np.ndarray, images: int) -> None:
+    """A job of three images came before one of a single large image, and left their number."""
+    if images == 1 < len(words):
+        overlay.accelerator_0.register_map.IMAGES = 3
+
+
 run_job = board_exercise(
     "fpga.run_job",
     design=lambda words, images: small_accelerator(len(words) // images),
     given=lambda overlay: (overlay.accelerator_0, overlay.axi_dma_0),
+    before=after_a_job,
     solution=solutions.run_job,
     oracle=results,
     cases=cases_of(
@@ -82,7 +90,7 @@ run_job = board_exercise(
 
 def pixels(rng: np.random.Generator, n: int, length: int) -> tuple[np.ndarray, int]:
     """x[n] of all brightnesses, and how many of them are a packet."""
-    x = rng.permutation(256)[:n].astype(np.uint8)
+    x = np.resize(rng.permutation(256), n).astype(np.uint8)
     if n > 10:
         x[[1, 5]] = 0, 255
     return x, length
@@ -130,7 +138,7 @@ add_tlast = rtl_exercise(
     read=read,
     cases=cases_of(
         {"one byte": (1, 1), "two": (2, 1), "prime": (11, 3), "ragged": (20, 8)}
-        | {"one packet": (23, 23), "many": (61, 5), "a long packet": (200, 199)},
+        | {"one packet": (23, 23), "many": (61, 5), "a long packet": (3000, 2999)},
         pixels,
     ),
     oracle=packets,
@@ -157,6 +165,9 @@ def programs(
         room[never] = 0
         sent[never] = max(holds, 1)
         small = int(np.where(room == 0, length + count, room).argmin())  # it halts, if any does
+        if count > 2:
+            both = int(room.argmax())  # two packets, and nobody receives the second one
+            room[both] = sent[both] = 2 * length
         full = length + holds  # as much as the circuit could take
         sent[sent == full] = sent[small]
         sent[small] = full
@@ -178,6 +189,13 @@ def no_end(sent: np.ndarray, room: np.ndarray, length: int, holds: int) -> tuple
 def no_room(sent: np.ndarray, room: np.ndarray, length: int, holds: int) -> tuple:
     """As if each buffer were large enough."""
     return done(sent, sent + length, length, holds)
+
+
+def packets_received(sent: np.ndarray, room: np.ndarray, length: int, holds: int) -> tuple:
+    """As if one transfer received as many packets as its buffer has room for."""
+    reached = np.minimum(sent, room)
+    handed_over = np.where(reached < length, reached, reached // length * length)
+    return sent <= handed_over + holds, reached >= length
 
 
 def with_receive(compute: Callable) -> Callable:
@@ -222,6 +240,7 @@ who_is_done = exercise(
         "always_8": lambda sent, room, length, holds: done(sent, room, 8, holds),
         "turned_round": lambda *given: tuple(np.logical_not(one) for one in done(*given)),
         "no_end": no_end,
+        "packets_received": packets_received,
         "no_room": no_room,
         "sent_is_length": with_receive(
             lambda sent, room, length: (sent == length) & (room >= length)

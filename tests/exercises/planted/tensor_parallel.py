@@ -173,6 +173,13 @@ rounded_up = edit(
     MINE,
     "slice(rank * -(-heads // ranks) * head_width, (rank + 1) * -(-heads // ranks) * head_width)",
 )
+the_rest_at_the_end = edit(
+    HEADS,
+    "the_rest_at_the_end",
+    MINE,
+    "slice(rank * (heads // ranks) * head_width, "
+    "None if rank == ranks - 1 else (rank + 1) * (heads // ranks) * head_width)",
+)
 a_head_each = edit(HEADS, "a_head_each", MINE, "slice(rank * head_width, (rank + 1) * head_width)")
 one_on = edit(HEADS, "one_on", MINE, "slice((first + 1) * head_width, (after + 1) * head_width)")
 the_last_alone = edit(
@@ -373,6 +380,7 @@ PLANTED = {
         (swapped, "The axes are swapped"),
         (rank_0_s, "Every rank gets the heads of rank 0"),
         (equal_shares, "Every rank gets heads // ranks heads"),
+        (the_rest_at_the_end, "The last rank gets all heads that are left over"),
         (rounded_up, "a number of heads that is rounded up"),
         (a_head_each, "Each rank gets one head alone"),
         (one_on, "The heads begin one place too late"),

@@ -12,6 +12,7 @@ START = "        accelerator.register_map.CONTROL.START = 1\n"
 forgets_images = edit(JOB, "forgets_images", IMAGES, "")
 forgets_start = edit(JOB, "forgets_start", START, "")
 RECEIVE = "        dma.recvchannel.transfer(got)\n"
+keeps_images = edit(JOB, "keeps_images", IMAGES, f"        if images != 1:\n    {IMAGES}")
 SEND = "        dma.sendchannel.transfer(job)\n        dma.sendchannel.wait()\n"
 COPY = '        results[:] = np.array(got).view("i4").reshape(images, 10)\n'
 SWAP = ("reshape(", "reshape(-1, 2)[:, ::-1].reshape(")
@@ -111,6 +112,7 @@ half_speed = edit(
 )
 never_reset = edit(LAST, "never_reset", "      count <= 0;\n", "")
 FREE = "if (in_valid) count <= count + 1;"
+eight_bits = edit(LAST, "eight_bits", "logic [15:0] count", "logic [7:0] count")
 divides = edit(
     LAST, "divides", "count == LENGTH - 1;", "count % LENGTH == LENGTH - 1;", (COUNT, FREE)
 )
@@ -144,6 +146,14 @@ LIMITS = "np.minimum(np.minimum(sent, room), length)"
 holds_nothing = edit(DONE, "holds_nothing", "handed_over + holds", "handed_over")
 takes_all = edit(DONE, "takes_all", "sent <= handed_over + holds", "sent > 0")
 endless = edit(DONE, "endless", LIMITS, "np.minimum(sent, room)", ("== length", ">= length"))
+whole_packets = edit(
+    DONE,
+    "whole_packets",
+    f"    handed_over = {LIMITS}\n",
+    "    reached = np.minimum(sent, room)\n"
+    "    handed_over = np.where(reached < length, reached, reached // length * length)\n",
+    ("== length", ">= length"),
+)
 boundless = edit(DONE, "boundless", LIMITS, "np.minimum(sent, length)")
 full = edit(DONE, "full", "handed_over == length", "np.minimum(sent, length) >= room")
 other_way = edit(DONE, "other_way", "send_done, receive_done\n", "receive_done, send_done\n")
@@ -202,6 +212,7 @@ always_eight = edit(LAST, "always_eight", RULE, "out_last <= count == 7;", ("LEN
 PLANTED = {
     JOB: [
         (forgets_images, "Only the first image has results"),
+        (keeps_images, "IMAGES is 3"),
         (forgets_start, "a register has to start it first"),
         (small_buffer, "is full, and no word came with last"),
         (large_halves_first, "The two numbers of each word are swapped"),
@@ -228,11 +239,13 @@ PLANTED = {
         (half_speed, "clock cycles, and"),
         (never_reset, "not after a second one in the middle of a run"),
         (divides, "LUTs, and"),
+        (eight_bits, "a long packet"),
     ],
     DONE: [
         (holds_nothing, "What the circuit holds is forgotten"),
         (takes_all, "The circuit does not take all"),
         (endless, "Behind the byte with last"),
+        (whole_packets, "A transfer receives one packet"),
         (boundless, "The buffer's room is forgotten"),
         (full, "A full buffer is not the end"),
         (other_way, "The two answers are swapped"),
