@@ -32,6 +32,7 @@ class PrivateBoard:
     calls     how often each of them was made: "Mmio.write", "Buffers.allocate" and so on
     told      what the board refused, in sentences
     sent      the bytes of each transfer that was started on the send channel
+    received  where the bytes come to of each that was started on the receive channel
     """
 
     def __init__(self, design: Design) -> None:
@@ -40,6 +41,7 @@ class PrivateBoard:
         self.calls: Counter[str] = Counter()
         self.told: list[str] = []
         self.sent: list[bytes] = []
+        self.received: list[np.ndarray] = []
         self._design = design
         if dma := self.machine.fabric.dma:
             dma.watch = self._started
@@ -75,6 +77,8 @@ class PrivateBoard:
     def _started(self, channel: Channel, data: np.ndarray) -> None:
         if channel.sending:
             self.sent.append(data.tobytes())
+        else:
+            self.received.append(data)
 
 
 def load_pynq() -> None:

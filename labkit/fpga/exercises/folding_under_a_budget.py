@@ -172,11 +172,22 @@ def fastest(budget, cycles, dsps):
     return found
 
 
+def at_most_128(budget, cycles, dsps):
+    """The last of them in which no layer has more than 128 lanes."""
+    found = None
+    for lanes in _steps(cycles, dsps, 64):
+        if lanes @ dsps > budget or lanes.max() > 128:
+            return found
+        found = lanes
+    return found
+
+
 folding = exercise(
     "fpga.folding",
     oracle=fastest,
     cases=cases_of(BUDGETS, budgeted),
     wrong={
+        "at_most_128": at_most_128,
         "one_of_the_slowest": wrong_folding.one_of_the_slowest,
         "last_of_the_slowest": wrong_folding.last_of_the_slowest,
         "whole_cycles": wrong_folding.whole_cycles,

@@ -78,6 +78,7 @@ run_job = board_exercise(
     ),
     wrong={
         "first_image": first_image,
+        "kept_number": lambda words, images: results(words, images) * (images > 1),
         "halves_swapped": halves_swapped,
         "transposed": lambda words, images: results(words, images).reshape(2 * WORDS, images).T,
         "floats": lambda words, images: results(words, images).view("f4"),
@@ -123,6 +124,9 @@ WRONG = SimpleNamespace(
     one_early=lambda x, length: packets(x, length, -1),
     one_late=lambda x, length: packets(x, length, 1),
     always_8=lambda x, length: packets(x, 8),
+    eight_bits=with_last(
+        lambda n, length: (np.arange(1, n + 1) % length == 0).astype(int) * (length <= 256)
+    ),
     longer=lambda x, length: packets(x, length + 1),
     first_of_packet=with_last(lambda n, length: (np.arange(n) % length == 0).astype(int)),
     only_once=with_last(lambda n, length: (np.arange(n) == length - 1).astype(int)),

@@ -130,6 +130,15 @@ def folding_one_slowest(budget, cycles, dsps):
             return lanes
 
 
+def folding_to_128(budget, cycles, dsps):
+    lanes = best = np.ones(len(cycles), int)
+    while lanes @ dsps <= budget and lanes.max() <= 128:
+        best = lanes
+        times = cycles / lanes
+        lanes = np.where(times == times.max(), 2 * lanes, lanes)
+    return best
+
+
 def folding_last_slowest(budget, cycles, dsps):
     lanes = np.ones(len(cycles), int)
     while True:
@@ -229,6 +238,7 @@ PLANTED = {
     ],
     "fpga.folding": [
         (folding_one_slowest, "only one has got more lanes"),
+        (folding_to_128, "The lanes end at 128"),
         (folding_last_slowest, "only the last has got more lanes"),
         (folding_floored, "are rounded down before they are compared"),
         (folding_fastest, "The fastest layer gets more lanes"),

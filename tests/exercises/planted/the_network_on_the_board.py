@@ -212,7 +212,7 @@ always_eight = edit(LAST, "always_eight", RULE, "out_last <= count == 7;", ("LEN
 PLANTED = {
     JOB: [
         (forgets_images, "Only the first image has results"),
-        (keeps_images, "IMAGES is 3"),
+        (keeps_images, "IMAGES keeps its number from job to job"),
         (forgets_start, "a register has to start it first"),
         (small_buffer, "is full, and no word came with last"),
         (large_halves_first, "The two numbers of each word are swapped"),
@@ -239,7 +239,7 @@ PLANTED = {
         (half_speed, "clock cycles, and"),
         (never_reset, "not after a second one in the middle of a run"),
         (divides, "LUTs, and"),
-        (eight_bits, "a long packet"),
+        (eight_bits, "8 bits count no further"),
     ],
     DONE: [
         (holds_nothing, "What the circuit holds is forgotten"),
