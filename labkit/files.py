@@ -38,10 +38,20 @@ def refuse_others(path: Path) -> None:
 
     For what a process loads and runs with the learner's rights. The system's own user may; so may
     the group that new files of the learner belong to, which on most machines is the learner alone.
+    Whoever owns a folder above may put another one in its place, so those are looked at, too.
     """
+    _refuse_others(path, sticky=False)
+    for folder in path.resolve().parents:
+        _refuse_others(folder, sticky=True)
+
+
+def _refuse_others(path: Path, sticky: bool) -> None:
+    """sticky: in a folder such as /tmp, nobody may rename what is another's."""
     state = path.stat()
     open_to = stat.S_IWOTH if state.st_gid == os.getegid() else stat.S_IWOTH | stat.S_IWGRP
-    if state.st_uid not in (0, os.getuid()):
+    if sticky and state.st_mode & stat.S_ISVTX:
+        open_to = 0
+    if state.st_uid not in (0, os.getuid(), _unknown_user()):
         said = f"{path} belongs to another user (number {state.st_uid})"
         todo = "Remove it"
     elif state.st_mode & open_to:
@@ -53,6 +63,15 @@ def refuse_others(path: Path) -> None:
         f"{said}, so that what labkit has compiled there cannot be trusted; nothing was loaded. "
         f"{todo}, or name a folder of your own in the environment variable LABKIT_CACHE."
     )
+
+
+def _unknown_user() -> int:
+    """The number by which a user namespace shows the machine's own user, who is not in it; or 0."""
+    try:
+        whole = Path("/proc/self/uid_map").read_text("utf-8").split() == ["0", "0", str(2**32 - 1)]
+        return 0 if whole else int(Path("/proc/sys/kernel/overflowuid").read_text("utf-8"))
+    except OSError:
+        return 0
 
 
 def write_whole(path: Path, data: bytes) -> None:

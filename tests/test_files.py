@@ -4,7 +4,13 @@ import os
 
 import pytest
 
-from labkit.files import cache_folder, keep_compiled_by_torch, set_aside, write_whole
+from labkit.files import (
+    cache_folder,
+    keep_compiled_by_torch,
+    refuse_others,
+    set_aside,
+    write_whole,
+)
 
 
 def test_a_file_is_replaced_as_a_whole(tmp_path):
@@ -64,3 +70,20 @@ def test_what_torch_compiles_is_kept_where_nobody_else_may_write(tmp_path, monke
     folder.chmod(0o777)
     with pytest.raises(PermissionError, match="Other users may write"):
         keep_compiled_by_torch()
+
+
+@pytest.mark.skipif(os.name != "posix" or os.getuid(), reason="only root gives folders away")
+def test_a_folder_in_another_users_folder_is_refused(tmp_path):
+    """Whoever owns the one above may put his own in its place; not in a sticky one, as /tmp is."""
+    theirs, ours = tmp_path / "theirs", tmp_path / "theirs" / "ours"
+    ours.mkdir(parents=True)
+    refuse_others(ours)
+    theirs.chmod(0o1777)
+    refuse_others(ours)
+    theirs.chmod(0o777)
+    with pytest.raises(PermissionError, match=r"Other users may write to .*theirs,"):
+        refuse_others(ours)
+    theirs.chmod(0o755)
+    os.chown(theirs, 65534, -1)
+    with pytest.raises(PermissionError, match="theirs belongs to another user"):
+        refuse_others(ours)

@@ -30,6 +30,7 @@ def lab(config: Config, arguments: Sequence[str] = ()) -> int:
         raise CourseError(f"{why}: set LABKIT_WORK to a folder of your own.") from error
     ours = [
         f"--ServerApp.root_dir={work}",
+        "--ServerApp.ip=127.0.0.1",  # a name could lead to an address that somebody else listens at
         "--ServerApp.contents_manager_class=labkit.course.contents.LessonContents",
         f"--LabApp.default_url=/lab/tree/{start.PAGE}",
         "--LabApp.news_url=None",
@@ -39,6 +40,7 @@ def lab(config: Config, arguments: Sequence[str] = ()) -> int:
         *(["--allow-root"] if os.geteuid() == 0 else []),  # in a container there is only root
     ]
     given = {word.partition("=")[0] for word in arguments}
+    given |= {"--ServerApp.ip"} if "--ip" in given else set()
     kept = [word for word in ours if word.partition("=")[0] not in given]
     command = [sys.executable, "-m", "jupyterlab", *kept, *arguments]
     environment = {

@@ -121,6 +121,25 @@ def test_lab_prepares_work_and_becomes_jupyterlab(course, monkeypatch, capsys):
     assert (course / "work" / "START.md").is_file()
 
 
+@pytest.mark.parametrize("words", [[], ["--ip=0.0.0.0"], ["--ServerApp.ip", "0.0.0.0"]])
+def test_the_lab_has_an_address_by_number(course, monkeypatch, words):
+    """`localhost` may lead to ::1 as well, where another user could listen."""
+    calls = []
+    monkeypatch.setattr(os, "execve", lambda *call: calls.append(call[1]))
+    lab.lab(config(course), words)
+    assert ("--ServerApp.ip=127.0.0.1" in calls[0]) == (not words)
+
+
+def test_a_cookie_opens_one_lab_alone():
+    from traitlets.config import PyFileConfigLoader
+
+    def secret():
+        file = "jupyter_server_config.py"
+        return PyFileConfigLoader(file, str(lab.SETTINGS)).load_config().ServerApp.cookie_secret
+
+    assert len(secret()) == 32 and secret() != secret()
+
+
 @pytest.mark.parametrize(
     ("platform", "length", "by_files"),
     [("linux", 49, True), ("linux", 50, False), ("darwin", 49, True), ("win32", 10, False)],

@@ -7,7 +7,6 @@ hangs or dies keeps what it had: first {"plan": [names]}, then {"what": name, ..
 import argparse
 import json
 import os
-import tempfile
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -34,8 +33,7 @@ def settle(dry: bool) -> None:
     os.environ["NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS"] = "0"
     os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")  # as nvidia-smi and NVML count
     if find_spec("platformdirs") is None:  # which knows the folder for caches
-        cache = f"{tempfile.gettempdir()}/labkit-{os.getuid()}"
-        os.environ.setdefault("LABKIT_CACHE", cache)
+        os.environ.setdefault("LABKIT_CACHE", os.path.expanduser("~/.cache/labkit"))
     if os.path.isdir(CUDA) and "CUDA_PATH" not in os.environ:
         os.environ.setdefault("CUDA_HOME", os.path.dirname(CUDA))  # for NVVM, if pip has none
     import torch
