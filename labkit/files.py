@@ -16,6 +16,12 @@ def cache_folder() -> Path:
     return user_cache_path("labkit")
 
 
+def make_folder(folder: Path, mode: int = 0o755) -> None:
+    """Makes a folder and those above it that are missing; others may write to none of them."""
+    for one in [*reversed(folder.absolute().parents), folder]:
+        one.mkdir(mode, exist_ok=True)
+
+
 def keep_compiled_by_torch() -> None:
     """Has PyTorch's compiler keep what it compiles, and loads again, in a folder of the user's own.
 
@@ -26,7 +32,7 @@ def keep_compiled_by_torch() -> None:
         return
     folder = cache_folder() / "torchinductor"
     try:
-        folder.mkdir(0o700, parents=True, exist_ok=True)
+        make_folder(folder, 0o700)
     except OSError:  # a read-only home: for this process alone
         folder = Path(tempfile.mkdtemp())
     refuse_others(folder)

@@ -16,7 +16,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from labkit.files import cache_folder, refuse_others
+from labkit.files import cache_folder, make_folder, refuse_others
 
 # Wrapping integers, no fused multiply-add, no errno: the same results on every machine.
 FLAGS = ["-std=gnu11", "-O2", "-ftree-vectorize", "-fwrapv", "-fno-math-errno"]
@@ -76,7 +76,7 @@ def _compile(compiler: str | None, source: Path, header: str, kept: Path) -> Pat
             "or name it in the environment variable CC."
         )
     with contextlib.suppress(OSError):
-        kept.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(kept.parent)
     if not os.access(kept.parent, os.W_OK):  # a read-only home: for this process alone
         kept = Path(tempfile.mkdtemp()) / kept.name
     with tempfile.TemporaryDirectory(dir=kept.parent) as work:

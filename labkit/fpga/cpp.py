@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from labkit.files import refuse_others
+from labkit.files import make_folder, refuse_others
 from labkit.fpga import cache_limit
 from labkit.fpga.errors import RTLError, ToolError, ToolMissing
 from labkit.fpga.tools import run_tool
@@ -127,7 +127,7 @@ def folder() -> Path:
     """Where compiled things are kept: in labkit's cache folder if that can be written."""
     chosen = cache_limit.folder()
     try:
-        chosen.mkdir(mode=0o755, parents=True, exist_ok=True)
+        make_folder(chosen)
     except OSError:
         return Path(_own_folder().name)
     if not os.access(chosen, os.W_OK):
