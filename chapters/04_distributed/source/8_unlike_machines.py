@@ -320,7 +320,7 @@ cases = {
 }
 runs_now = {}
 rows = []
-constant = counted(rehearse(calm, equal_split, steps=5).steps[4], "s", "equal shares")
+constant = counted(rehearse(calm, equal_split, steps=5).steps[4], "s", "the emulated clock")
 for name, (group, split) in cases.items():
     run = train(group, split, gradient_and_speeds, steps=5, sleeps=True)
     runs_now[name] = run
