@@ -66,7 +66,8 @@ def programs(cluster: TfCluster) -> dict[str, Any]:
         return tried
 
     tf_claims.try_program = kept
-    for claim in (tf_claims.first_failure, tf_claims.names_today, tf_claims.one_script):
+    claims = (tf_claims.first_failure, tf_claims.with_old_api)
+    for claim in (*claims, tf_claims.names_today, tf_claims.one_script):
         claim(cluster)
     return found
 

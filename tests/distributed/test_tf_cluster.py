@@ -13,7 +13,14 @@ import torch
 from labkit.distributed import LaunchError, hosts
 from labkit.distributed.parameter_server import problem
 from labkit.distributed.small_training import photographs
-from labkit.distributed.tf_claims import NAMES, ONE_SCRIPT, first_failure, names_today, one_script
+from labkit.distributed.tf_claims import (
+    NAMES,
+    ONE_SCRIPT,
+    first_failure,
+    names_today,
+    one_script,
+    with_old_api,
+)
 from labkit.distributed.tf_cluster import TfCluster, find_program
 from labkit.distributed.tf_config import TfConfigError
 from labkit.distributed.tf_own_configs import written
@@ -200,7 +207,9 @@ def test_printed_programs_of_early_tensorflow(cluster):
     told = first_failure(cluster)
     assert told.startswith("AttributeError: module ")
     assert told.endswith("has no attribute 'Server'")
-    assert list(names_today(cluster).items()) == list(zip(NAMES, (True, *[False] * 3), strict=True))
+    assert with_old_api(cluster) == "the weight is 0.99"  # 1 - 0.8 ** 20
+    places = [[True, True], *[[False, True]] * 3]
+    assert list(names_today(cluster).items()) == list(zip(NAMES, places, strict=True))
     waiting = one_script(cluster)
     assert (waiting.line, waiting.text) == (7, "server.join()")
     assert waiting.printed == ["the parameter server has begun"]

@@ -64,7 +64,9 @@ def test_its_programs():
     cluster = RecordedCluster()
     assert tf_claims.first_failure(cluster).startswith("AttributeError: ")
     names = tf_claims.names_today(cluster)
-    assert [name for name, there in names.items() if there] == ["ClusterSpec"]
+    assert [name for name, (today, _) in names.items() if today] == ["ClusterSpec"]
+    assert all(in_old_api for _, in_old_api in names.values())
+    assert tf_claims.with_old_api(cluster) == "the weight is 0.99"
     waiting = tf_claims.one_script(cluster)
     assert waiting.text == "server.join()" and len(waiting.printed) == 1
 

@@ -75,7 +75,8 @@ class PlayedCluster:
 BEGUN = "the parameter server has begun"
 PLAYED_CLAIMS = {
     "first_failure": lambda cluster: "AttributeError: played",
-    "names_today": lambda cluster: {name: name == "ClusterSpec" for name in NAMES},
+    "with_old_api": lambda cluster: "the weight is played",
+    "names_today": lambda cluster: {name: [name == "ClusterSpec", True] for name in NAMES},
     "one_script": lambda cluster: SimpleNamespace(line=7, text="server.join()", printed=[BEGUN]),
 }
 
@@ -164,7 +165,8 @@ def test_the_shares_come_from_the_learners_function(lesson):
 def test_the_verdicts_read_what_the_programs_said(lesson):
     said = lesson.printed[lesson.cell("first_failure(cluster)")]
     assert FOUR_NAMES in said and "It ends with AttributeError: played" in said
-    assert re.search(r"ClusterSpec +yes", said) and re.search(r"Server +no", said)
+    assert "With tf.compat.v1, it prints: the weight is played" in said
+    assert re.search(r"ClusterSpec +yes +yes", said) and re.search(r"Server +no +yes", said)
     said = lesson.printed[lesson.cell("one_script(cluster)")]
     assert ONE_SCRIPT in said
     assert f"It prints: {BEGUN}" in said and "It waits at: server.join()" in said

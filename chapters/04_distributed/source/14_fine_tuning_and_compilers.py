@@ -20,7 +20,7 @@
 # **128 GB, to teach a model one new habit.**
 # Llama 3.1 8B has 8.03 billion parameters.
 # Training all of them with Adam takes 16 bytes for each, as in lesson 11 (*predicted*).
-# An H100 has 80 GB (*published*).
+# An H100 SXM has 80 GB (*published* by [NVIDIA](https://resources.nvidia.com/en-us-tensor-core/gtc22-whitepaper-hopper)).
 #
 # ## What you will be able to do
 #
@@ -41,7 +41,7 @@
 # Its loss, in **nats** (the mean of -ln of the right character's probability), was 1.3 on the book, and is now 4.0.
 # **LoRA** freezes the model, and trains small matrices beside it.
 #
-# A **kernel** is one run over memory: it reads numbers, computes, and writes numbers.
+# A **kernel** is a small program: it reads numbers from memory, computes, and writes numbers, in one loop or several.
 # `torch.compile` joins kernels.
 
 # %%
@@ -221,7 +221,7 @@ print("losses within 0.1 nats:", abs(losses["LoRA"] - losses["all parameters"]) 
 # ### What a compiler does
 #
 # PyTorch normally runs operator by operator: **eager** mode.
-# `torch.compile` sees a function's operators together, and can **fuse** some: one generated loop does the work of several kernels, and the numbers between them stay out of memory.
+# `torch.compile` sees a function's operators together, and can **fuse** some: one generated kernel does the work of several, and most of the numbers between them stay out of memory.
 #
 # ONNX is a file format for a graph of operators, its **nodes**.
 # **ONNX Runtime** rewrites such a graph and runs it without PyTorch.
@@ -252,9 +252,9 @@ print("rewritten:", rewritten.nodes)
 # %% [markdown]
 # In eager mode, a block has 8 matrix products and 11 other kernels.
 # <!-- holds: rows[0][1] == 8 + 11 and sum(operator.split(".")[0] in ("mm", "addmm", "bmm") for operator in map(str, compiled.operators_of(block, x))) == 8 -->
-# The compiler leaves the 8 to a library, and makes 6 loops of the 11.
+# The compiler leaves the 8 to a library, and makes 6 kernels of the 11, each of one or more loops.
 # <!-- holds: [sum("fused" in name for name in fast.kernels), sum("fused" not in name for name in fast.kernels)] == [6, 8] -->
-# The second loop makes the mask (`ones`, `triu`), then scales (`div`), masks and takes the softmax: five operators.
+# The second kernel makes the mask (`ones`, `triu`), then scales (`div`), masks and takes the softmax: five operators (here in two loops, between which the softmax's exponentials lie in memory).
 # <!-- holds: sum(word in [name for name in fast.kernels if "fused" in name][1] for word in ("ones", "triu", "div", "masked", "softmax")) == 5 -->
 #
 # ONNX Runtime joins 24 biases to their products (`Gemm`), 4 scalings (`FusedMatMul`) and a sum (`SkipLayerNormalization`), and computes 4 masks and a lookup beforehand: 34 kernels fewer.
@@ -306,7 +306,7 @@ results = {
 figures.guesses([(name, guesses[name], results[name]) for name in results])
 
 # %% [markdown]
-# No loop reaches across a matrix product, a library's call: so 14.
+# No generated kernel reaches across a matrix product, a library's call: so 14.
 # <!-- holds: results["kernels"].value == 14 == 8 + 6 -->
 #
 # ## On trial
@@ -353,7 +353,7 @@ figures.table(["block", "expected shape", "expected numbers", "kernels"], rows, 
 
 # %%
 facts = [
-    ["Ascend was built by", "OpenAI", "Huawei", "the Ascend 910 was shown in 2019"],
+    ["Ascend was built by", "OpenAI", "Huawei", "the Ascend 910: shown in 2018, launched in 2019"],
     ["NNVM comes from", "Huawei", "University of Washington and Amazon", "2017"],
     ["ZionEX is", "an SOC", "a platform", "Facebook's: 16 nodes had 128 GPUs"],
     ["TVM and Apache TVM are", "two", "one", "first dmlc/tvm, now apache/tvm"],
@@ -382,10 +382,10 @@ print("true:", sum(same for _, _, _, same, _ in rows), "of", len(rows))
 #
 # The package `peft` (not run here) has LoRA: `get_peft_model(model, LoraConfig(r=4, lora_alpha=8, target_modules=["query", "value"]))`, and `merge_and_unload()`.
 # For inference, weights may be kept in one byte each, as chapter 3's [int8](../03_fpga/1_int8_from_the_formula.ipynb), or in half a byte.
-# For one request on an A100, [gpt-fast](https://github.com/pytorch-labs/gpt-fast) decodes Llama 2 7B so: 104.9 tokens a second in bfloat16, 155.6 with int8 and 196.8 with int4 (*published*).
-# That is 1.5 and 1.9 times the speed, for 1.9 and 3 times fewer bytes a token: each weight becomes a float again before it is multiplied.
+# For one request on an A100 limited to 330 W, [gpt-fast](https://github.com/pytorch-labs/gpt-fast) decodes Llama 2 7B so: 104.9 tokens a second in bfloat16, 155.6 with int8 and 196.8 with int4 (*published*).
+# That is 1.5 and 1.9 times the speed, for 1.9 and 3 times fewer bytes a token, perhaps because each weight becomes a float again before it is multiplied.
 #
-# `TORCH_LOGS=output_code python program.py` prints the loops that `torch.compile` generates.
+# `TORCH_LOGS=output_code python program.py` prints the kernels that `torch.compile` generates.
 #
 # TensorRT (not run here) times several kernels for each layer, and its choice holds only for that kind of NVIDIA GPU ([NVIDIA](https://docs.nvidia.com/deeplearning/tensorrt/10.16.1/performance/builder-performance.html)).
 #

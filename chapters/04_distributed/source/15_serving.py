@@ -370,6 +370,7 @@ figures.table(heads, rows)
 # **Verdict on C41: wrong.**
 # Inference changes no weight: each bit is as before, so there is nothing to synchronise.
 # In tensor parallel, all bytes sent are activations'; in data parallel, none are sent.
+# (Lesson 3's `nn.DataParallel` sends weights with each batch, but from the main GPU, not to it.)
 #
 # ## Recap
 #
@@ -381,7 +382,7 @@ figures.table(heads, rows)
 #
 # `vllm serve` has all of this: `--max-num-seqs` is our rows, `--block-size` our slots in a block, and `vllm:num_preemptions_total` counts preemptions.
 # Orca began continuous batching: 36.9 times the throughput of FasterTransformer at equal latency, with GPT-3 175B (*published* in [2022](https://www.usenix.org/conference/osdi22/presentation/yu)).
-# Then vLLM had 2 to 4 times the throughput of such systems, in which 20.4 to 38.2 % of the cache held tokens (*published* in [2023](https://arxiv.org/abs/2309.06180)).
+# Then vLLM had 2 to 4 times the throughput of such systems, also at equal latency; in these, 20.4 to 38.2 % of the cache held tokens (*published* in [2023](https://arxiv.org/abs/2309.06180)).
 # We left out shared prompts, prefills in parts, and real kernels.
 #
 # ## Quiz

@@ -43,7 +43,7 @@
 #
 # A **request** is the text of one user, to which the model adds token after token.
 #
-# 1. [gpt-fast](https://github.com/pytorch-labs/gpt-fast), a short program in PyTorch, generates text with Llama 2 7B for one request on an A100.
+# 1. [gpt-fast](https://github.com/pytorch-labs/gpt-fast), a short program in PyTorch, generates text with Llama 2 7B for one request on an A100 limited to 330 of its 400 W.
 #    How many percent of the 154 tokens a second of lesson 13's roofline did its authors measure?
 # 2. Llama 3.1 8B answers 8 requests of 4,096 tokens at the same time, on two T4s, joined by Ethernet of 10 Gbit/s (assumed), or on one H100.
 #    Two T4s cost 0.70 USD an hour (*published*).

@@ -287,7 +287,7 @@ figures.table(heads, table)
 # <!-- holds: (vector(one_process) - vector(convnet.torch_model(convnet.init(0)))).abs().max() > 0.01 and (weights[0] - vector(one_process)).abs().max() < 1e-5 -->
 # <!-- holds: [row[4] for row in table] == [True] * 4 -->
 # The rest is rounding: ranks add in another order.
-# **With equal shards, equal weights at the start, and no layer that mixes the examples of a batch, data parallel training is training with one big batch, up to rounding.**
+# **With equal shards, equal weights and optimisers at the start, a loss that is the mean over the examples, and no layer that is random or mixes examples, data parallel training is training with one big batch, up to rounding.**
 # <!-- holds: [row[3] and row[4] for row in table] == [True] * 4 -->
 #
 # ## Measure
@@ -414,15 +414,17 @@ def by_count(rank, ranks, network, shards):
 
 
 # %% [markdown]
-# The last network begins with **BatchNorm**, a layer that subtracts the mean of the batch it sees and divides by its standard deviation.
+# The fourth network begins with **BatchNorm**, a layer that subtracts the mean of the batch it sees and divides by its standard deviation; the last one with **dropout**, a layer that sets numbers to 0 at random.
 
 # %%
 normed = torch.nn.Sequential(torch.nn.BatchNorm2d(3), model)
+dropped = torch.nn.Sequential(torch.nn.Dropout(), model)
 tries = [
     ("equal shards", printed, model, [16, 16, 16, 16]),
     ("unlike shards", printed, model, [40, 8, 8, 8]),
     ("unlike shards, weighted by count", by_count, model, [40, 8, 8, 8]),
     ("equal shards, with BatchNorm", printed, normed, [16, 16, 16, 16]),
+    ("equal shards, with dropout", printed, dropped, [16, 16, 16, 16]),
 ]
 table = []
 for name, function, network, sizes in tries:
@@ -432,20 +434,22 @@ for name, function, network, sizes in tries:
 figures.table(["what was tried", "equals one big batch"], table)
 
 # %% [markdown]
-# **Verdict on C10: holds if all shards are equally large, and no layer mixes the examples of a batch.**
-# <!-- holds: [row[1] for row in table if row[0] in ("equal shards", "unlike shards", "equal shards, with BatchNorm")] == [True, False, False] -->
+# **Verdict on C10: holds if all shards are equally large, the loss is the mean over the examples, and no layer is random or mixes examples.**
+# <!-- holds: [row[1] for row in table if row[0] != "unlike shards, weighted by count"] == [True, False, False, False] -->
 # With unlike shards, multiply by the counts, as `weighted_average` does.
 # <!-- holds: table[2] == ["unlike shards, weighted by count", True] -->
 # If i runs over the examples and n is their number, the formula already counts each example once.
 # BatchNorm needs more, since it subtracts each shard's own mean: the shards 1, 3 and 5, 7 both become -1, 1, and later layers cannot tell them apart.
 # Lesson 4 cures it.
+# In dropout, ranks draw other numbers than one process.
+# A mean over tokens, of which shards may have unlike many, needs counts, too; a contrastive loss compares examples, so it is no mean over them.
 #
 # The network of the 8,192 photographs, a ResNet-50, has BatchNorm layers, which saw only the 32 of their GPU (*published*, same paper).
 # So one machine would not have made quite the same.
 #
 # ## Recap
 #
-# **The rule to keep: with equal weights at the start, equal shards, and no layer that mixes examples, n ranks make the step of one big batch; each sends 2 (n - 1) / n x S bytes, less than 4.36 MB for our ConvNet.**
+# **The rule to keep: with equal weights and optimisers at the start, equal shards, a mean loss, and no layer that is random or mixes examples, n ranks make the step of one big batch; each sends 2 (n - 1) / n x S bytes, less than 4.36 MB for our ConvNet.**
 # <!-- holds: abs(sum(sent) - 2 * 3 / 4 * 4 * 545_098) < 100 and max(sum(sent), 2 * 1023 / 1024 * 4 * vector(model).numel()) < 4.3608e6 -->
 #
 # ### Outside

@@ -300,7 +300,7 @@ for (make, every), difference in zip(cases, differences, strict=True):
 # **Verdict on C20: holds if all average after each step of SGD, also with momentum.**
 # <!-- holds: [difference < 1e-6 for difference in differences] == [True, True, False, False] -->
 # Such a step is linear in the gradients, so the mean of the steps is the step of the mean.
-# Adam's steps are not linear, and several steps alone meet other gradients.
+# Adam's steps, or steps with clipped gradients, are not linear, and several steps alone meet other gradients.
 #
 # ### <a id="C30"></a>C30 on trial
 #

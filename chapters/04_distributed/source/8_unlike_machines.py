@@ -320,11 +320,11 @@ cases = {
 }
 runs_now = {}
 rows = []
-constant = predicted(rehearse(calm, equal_split, steps=5).steps[4], "s", "equal shares")
+constant = counted(rehearse(calm, equal_split, steps=5).steps[4], "s", "the emulated clock")
 for name, (group, split) in cases.items():
     run = train(group, split, gradient_and_speeds, steps=5, sleeps=True)
     runs_now[name] = run
-    expected = predicted(rehearse(group, split, steps=5).steps[4], "s", "the emulated clock")
+    expected = counted(rehearse(group, split, steps=5).steps[4], "s", "the emulated clock")
     fastest = measured(run.steps[2:].min(), "s", "emulated machines and link")
     rows.append([name, expected, constant, fastest])
 split_picture(runs_now, slice(2, 4), word="measured, machines and link emulated")
