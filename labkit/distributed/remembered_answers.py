@@ -16,6 +16,7 @@ from labkit.checks.items import Refused, Unsolved
 from labkit.distributed.remembered import ARRAYS, PARTS, SmallTraining
 
 SEED = 5
+GENERATOR = "PCG64"
 Run = tuple[np.ndarray, np.ndarray]
 
 
@@ -77,6 +78,12 @@ def _require_snapshot(saved: object, examples: int) -> None:
                 f"{name!r} is none of the parts that change while it trains: {', '.join(PARTS)}."
             )
         _require_type(name, value)
+    state = saved.get("random")
+    if isinstance(state, Mapping) and (kind := state.get("bit_generator")) != GENERATOR:
+        raise Refused(
+            f"'random' is the state of another generator, {kind}: that of the training is "
+            f"`training.random`, {GENERATOR}."
+        )
     position = saved.get("position", 0)
     if not 0 <= position < examples:
         raise Refused(

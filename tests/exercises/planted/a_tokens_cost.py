@@ -381,7 +381,7 @@ PLANTED = {
         (queries_cached, "as many heads as there are queries"),
         (half_a_cache, "The cache has keys and values"),
         (flat, "the cache of one layer"),
-        (never_written, "are not written here"),
+        (never_written, "are counted once here"),
         (old_only, "moves the old tokens' keys and values alone"),
         (new_only, "The cache is written, but never read"),
         (all_rewritten, "The whole cache is written again"),
