@@ -81,10 +81,10 @@ def separating(right: list[Features], wrong: list[Features], asked: set[str]) ->
 
     asked   the features that may be told; the others are only its rivals
     """
-    if len(right) < 2 or not wrong:
+    if len(right) < 2 or len(wrong) < 2:  # one case alone agrees with much by chance
         return None
     where_right = _in_all_and_in_none(right, wrong)
-    where_wrong = _in_all_and_in_none(wrong, right) if len(wrong) > 1 else []
+    where_wrong = _in_all_and_in_none(wrong, right)
     cases = [*right, *wrong]
     said_of = {
         tuple(said[name].numbers for said in cases if name in said)

@@ -27,7 +27,7 @@ from labkit.checks.expected import Outputs, outputs_for
 from labkit.checks.items import Case, Exercise
 from labkit.checks.phrasing import argument_name
 from labkit.checks.places import where_argument, wrong_kind, wrong_places
-from labkit.checks.proportions import distance, factor, sizes_of
+from labkit.checks.proportions import distance, factor, rounded_to_few_bits, sizes_of
 from labkit.checks.slips import input_slips, output_slips
 
 _SINGLE = {  # what a single number may be of those that are asked for
@@ -61,7 +61,8 @@ def likely_cause(exercise: Exercise, trials: list[Trial], output: int | None) ->
     output   the position of the wrong output; the first one is looked at where it is not known
     """
     search = _Search(exercise, trials, output or 0)
-    seekers = (
+    of_calls = (search.unsteady, search.kept_between_calls, search.wrong_when_called_again)
+    in_general = (
         search.zeros,
         search.unsteady,
         search.kept_between_calls,
@@ -78,9 +79,12 @@ def likely_cause(exercise: Exercise, trials: list[Trial], output: int | None) ->
         search.border,
         search.kind_of_argument,
         search.place,
+        search.few_bits,
         search.sizes,
         search.kind_of_value,
+        search.wrong_when_called_again,
     )
+    seekers = in_general if exercise.general_causes else of_calls
     with np.errstate(all="ignore"), catch_warnings():  # NaN and infinity are looked at, too
         simplefilter("ignore")
         found = (seek() for seek in seekers)
@@ -171,6 +175,26 @@ class _Search:
                 "other numbers: something is kept from one call to the next."
             )
         return None
+
+    def wrong_when_called_again(self) -> str | None:
+        """Right at first, and wrong in all later calls, or where the first case comes again."""
+        first, last = self.in_order[0], self.in_order[-1]
+        if len(self.in_order) < ENOUGH or first in self.wrong:
+            return None
+        is_last = self.wrong == [last] and last.case.name == f"{first.case.name} again"
+        if not is_last and self.right != [first]:
+            return None
+        return (
+            "it is right at first, and wrong when it is called again: is something kept? What "
+            "stands outside the function, or is the default of a parameter, lives from call to "
+            "call."
+        )
+
+    def few_bits(self) -> str | None:
+        """Errors of both signs that are as small as those of a type with few bits."""
+        if len(self.seen) < max(len(self.wrong), 2):
+            return None
+        return rounded_to_few_bits(self.exercise, self._pairs(self.seen))
 
     def kept_from_the_first_call(self) -> str | None:
         """Calls with arrays as long as before get an argument, or the result, of the first one.

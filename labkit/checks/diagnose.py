@@ -131,7 +131,7 @@ def _cause(exercise: Exercise, trials: list[Trial], output: int | None) -> str |
     for misconception in exercise.misconceptions:
         if _fits(exercise, misconception, trials, output):
             return misconception.sentence
-    return likely_cause(exercise, trials, output) if exercise.general_causes else None
+    return likely_cause(exercise, trials, output)
 
 
 def _fits(

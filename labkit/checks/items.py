@@ -104,8 +104,9 @@ class Exercise:
                     such as the results of all ranks; an output in none of them stands alone
     shown           names of arguments, rows of whole numbers, that are printed themselves with a
                     case, where they are few, since a reader computes with them
-    general_causes  False where the results are choices, zeros and ones: slips that any exercise can
-                    show explain those by chance, so only the misconceptions are tried
+    general_causes  False where the results are choices, places or small counts: slips that any
+                    exercise can show explain those by chance, so only the misconceptions are
+                    tried, and what is kept from call to call
     """
 
     id: str

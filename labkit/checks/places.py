@@ -69,7 +69,7 @@ def _along(wrong: list[np.ndarray], axis: int) -> str | None:
     """The wrong values lie at an end of this axis, or behind a whole number of blocks."""
     where = axis_text(axis, wrong[0].ndim)
     hits = [_hit(mask, axis) for mask in wrong if mask.shape[axis] > 1]  # one place has no ends
-    if not hits:
+    if len({len(hit) for hit in hits}) < 2:  # an axis that is always as long may be of parts
         return None
     for is_so, sentence in _PATTERNS:
         if all(is_so(hit) for hit in hits):
@@ -133,7 +133,7 @@ def _of_one_kind(pairs: list[Pair], wrong: list[np.ndarray]) -> str | None:
         given.append(pair.got[mask])
         should_be.append(pair.want[mask])
         right.append(pair.want[~mask])
-    if _all_are(_is_zero, given):
+    if len(given) > 1 and _all_are(_is_zero, given):
         return "every wrong value is 0: what makes it 0, or leaves it unwritten?"
     any_right = any(values.size for values in right)
     kinds = {"negative": _is_negative, "positive": _is_positive, "0": _is_zero}

@@ -9,6 +9,7 @@ from labkit.checks.equality import Pair, equal
 from labkit.checks.items import Case, Exercise
 
 Sizes = dict[str, float]  # the numbers that a case knows, by how a sentence names them
+_MANY = 12  # errors, both signs of which are no chance
 _NEAR = 1e-3  # relative difference of two factors that count as the same
 
 
@@ -54,6 +55,30 @@ def distance(exercise: Exercise, pairs: list[Pair], sizes: list[Sizes]) -> str |
     if np.allclose(distances, distances[0], rtol=_NEAR):
         word = "large" if distances[0] > 0 else "small"
         return f"every value is too {word} by {abs(distances[0]):.4g}."
+    return None
+
+
+def rounded_to_few_bits(exercise: Exercise, pairs: list[Pair]) -> str | None:
+    """A sentence when the errors are those of float16, or of bfloat16, and of both signs."""
+    errors = []  # of all values, in times of the largest of their case
+    for got, want in pairs:
+        if got.shape != want.shape or want.dtype.kind != "f" or not np.isfinite(got).all():
+            return None
+        if want.any():
+            errors.append(((got - want) / abs(want).max()).ravel())
+    if sum(map(len, errors)) < _MANY:
+        return None
+    off = np.concatenate(errors)
+    share = (off > 0).mean()
+    if not 0.2 < share < 0.8:  # a wrong term has a sign
+        return None
+    for name, bits in (("float16", 11), ("bfloat16", 8)):
+        unit = 2.0**-bits  # the largest error of one rounding
+        if abs(off).max() <= 2 * unit and np.median(abs(off)) >= unit / 32:
+            return (
+                f"the values are right but for errors of the size of {name}'s, up and down: "
+                "something is computed, kept or sent with too few bits."
+            )
     return None
 
 

@@ -119,7 +119,18 @@ def _wrong_shape(got: np.ndarray, expected: np.ndarray, name: str) -> Problem:
         details = ("It has one axis too many.",)
     elif got.ndim == expected.ndim - 1:
         details = ("It has one axis too few.",)
+    elif got.ndim == expected.ndim > 1:
+        details = _one_axis(got.shape, expected.shape)
     return Problem("shape", headline, details)
+
+
+def _one_axis(have: tuple[int, ...], want: tuple[int, ...]) -> tuple[str, ...]:
+    """The one axis whose length is wrong, if it is one."""
+    wrong = [axis for axis, pair in enumerate(zip(have, want, strict=True)) if len(set(pair)) > 1]
+    if len(wrong) != 1:
+        return ()
+    axis = wrong[0]
+    return (f"Only axis {axis} has another length: {have[axis]}, where it should be {want[axis]}.",)
 
 
 def _squeezed(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -6,6 +6,7 @@ The old training does `before` steps, the snapshot is taken, and the old one doe
 before it dies. A new one goes on from the snapshot for `after` steps.
 """
 
+import pickle
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,6 +16,7 @@ from labkit.checks.items import Refused, Unsolved
 from labkit.distributed.remembered import ARRAYS, PARTS, SmallTraining
 
 SEED = 5
+GENERATOR = "PCG64"
 Run = tuple[np.ndarray, np.ndarray]
 
 
@@ -40,6 +42,7 @@ def gone_on(answer: object, strictly: bool = True) -> Callable[..., Run]:
             raise Refused("The function changes its input: the training goes on after a snapshot.")
         if strictly:
             _require_snapshot(saved, len(x))
+            _require_its_own(answer, saved, SmallTraining(x, y, SEED + 1))
         for _ in range(meanwhile):
             old.one_step()
         new = SmallTraining(x, y, SEED)
@@ -75,11 +78,30 @@ def _require_snapshot(saved: object, examples: int) -> None:
                 f"{name!r} is none of the parts that change while it trains: {', '.join(PARTS)}."
             )
         _require_type(name, value)
+    state = saved.get("random")
+    if isinstance(state, Mapping) and (kind := state.get("bit_generator")) != GENERATOR:
+        raise Refused(
+            f"'random' is the state of another generator, {kind}: that of the training is "
+            f"`training.random`, {GENERATOR}."
+        )
     position = saved.get("position", 0)
     if not 0 <= position < examples:
         raise Refused(
             f"'position' is {position}, and the {examples} examples count from 0: behind the last "
             f"one, the training begins again with the first. `training.position` does so."
+        )
+
+
+def _require_its_own(answer: Callable, saved: Mapping, other: SmallTraining) -> None:
+    """Raises Refused where a snapshot of another training changes the one that is there."""
+    before = pickle.dumps(dict(saved))
+    other.one_step()
+    answer(other)
+    if pickle.dumps(dict(saved)) != before:
+        raise Refused(
+            "The first snapshot has changed with the second one, of another training: both are "
+            "kept in the same place. What stands outside the function, or is the default of a "
+            "parameter, is made once, and lives from call to call."
         )
 
 

@@ -58,10 +58,23 @@ def read_as_places(answer: object) -> Callable[..., Places]:
     if not callable(answer) or isinstance(answer, type):
         raise Refused(f"The answer is a function; this is of type {type(answer).__name__}.")
 
+    earlier: set[str] = set()
+
     def places(hosts: list[str], ports: np.ndarray, servers: int, number: int) -> Places:
         addresses = [f"{host}:{port}" for host, port in zip(hosts, ports, strict=True)]
         text = answer(hosts, ports, servers, number)
-        return read(text, addresses)
+        try:
+            return read(text, addresses)
+        except Refused as refusal:
+            old = next((one for one in earlier - set(addresses) if f'"{one}"' in str(text)), None)
+            if old is None:
+                raise
+            raise Refused(
+                f"{old!r} is an address of an earlier call: something is kept from one call to the "
+                "next, outside the function or in the default of a parameter."
+            ) from refusal
+        finally:
+            earlier.update(addresses)
 
     return places
 

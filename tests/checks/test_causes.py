@@ -475,3 +475,27 @@ def test_infinities_are_no_pattern_and_no_obstacle_to_one(cause):
     )
     overflows = cause(exercise, lambda x: np.full(x.shape, 1e308) * x.size)
     assert "Warning" not in overflows
+
+
+def test_right_at_first_and_wrong_in_every_later_call(cause):
+    kept = []
+
+    def appends(x):
+        kept.append(x.sum(axis=0))
+        return np.concatenate(kept), x.max(axis=0)
+
+    assert cause(PAIR, appends).startswith("it is right at first, and wrong when it is called")
+
+
+def test_errors_of_both_signs_as_small_as_those_of_float16(cause):
+    def halved(x, rate):
+        return x.astype(np.float16) * np.float64(rate)
+
+    assert "of the size of float16's" in cause(SCALE, halved)
+    assert "float16" not in cause(SCALE, lambda x, rate: x * rate + 1e-3 * abs(x))
+
+
+def test_the_one_axis_of_another_length_is_named(cause):
+    assert "Only axis 0 has another length: 4, where it should be 5." in cause(
+        SCALE, lambda x, rate: (x * rate)[:-1] if len(x) == 5 else x * rate
+    )

@@ -190,5 +190,6 @@ cheapest = exercise(
     ),
     wrong=WRONG,
     wording=in_words,
+    general_causes=False,
     forbidden=(*LIBRARIES, "labkit.distributed.chooser"),
 )

@@ -159,5 +159,6 @@ machines_needed = exercise(
         "part_of_one": part_of_one,
         "as_many_as_allowed": as_many_as_allowed,
     },
+    general_causes=False,
     forbidden=(*LIBRARIES, "labkit.distributed.chooser"),
 )

@@ -200,6 +200,7 @@ tf_config = exercise(
     plain=lambda answer, *given: read_as_places(answer)(*given),
     fallback=solutions.tf_config,
     wording=in_words,
+    general_causes=False,
     plain_python=True,
     dtype="any",
 )

@@ -77,6 +77,17 @@ def pieces(shards: Shards, ranks: int, rank: int) -> list[tuple[np.ndarray, bool
     return found
 
 
+def up_to_a_gap(shards: Shards, ranks: int, rank: int) -> np.ndarray:
+    """As if nothing more came behind a file that has no row of the part."""
+    found = []
+    for piece, _ in pieces(shards, ranks, rank):
+        if found and not len(piece):
+            break
+        if len(piece):
+            found.append(piece)
+    return np.concatenate(found)
+
+
 def last_of_each_piece(shards: Shards, ranks: int, rank: int) -> np.ndarray:
     """As if the last row that is wanted of a file were not read."""
     return np.concatenate([piece[:-1] for piece, _ in pieces(shards, ranks, rank)])
@@ -111,6 +122,7 @@ WRONG_RESHARD = SimpleNamespace(
     in_one_file=in_one_file,
     each_by_itself=each_by_itself,
     as_long_as_the_first=as_long_as_the_first,
+    up_to_a_gap=up_to_a_gap,
     every_nth=dealt(lambda whole, ranks, rank: whole[rank::ranks]),
     all_rows=dealt(lambda whole, ranks, rank: whole),
     rest_is_lost=dealt(
@@ -171,6 +183,7 @@ reshard = exercise(
             "as it was": ((4, 4, 4), 2, 3, 2),
             "prime": ((11, 2, 17, 7), 7, 3, 1),
             "an empty file": ((3, 0, 4), 3, 2, 1),
+            "an empty file between two": ((4, 0, 5, 2), 2, 2, 0),
             "many": ((40, 33, 21, 8, 60), 4, 7, 4),
         },
         saved_shards,

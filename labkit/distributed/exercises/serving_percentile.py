@@ -10,8 +10,16 @@ from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
 Times = tuple[np.ndarray, np.ndarray, int]
 
 
-def served(rng: np.random.Generator, count: int, percent: int) -> Times:
-    """Requests that arrive in order and finish in another one; latencies of 0 are there, too."""
+def served(rng: np.random.Generator, count: int, percent: int, equal: bool = False) -> Times:
+    """Requests that arrive in order and finish in another one; latencies of 0 are there, too.
+
+    equal   most latencies are the same whole number
+    """
+    if equal:
+        arrivals = np.cumsum(rng.integers(1, 5, count)).astype(float)
+        latencies = np.full(count, 2.0)
+        latencies[: count // 3] = 5.0, *range(9, 8 + count // 3)
+        return arrivals, arrivals + rng.permutation(latencies), percent
     arrivals = np.cumsum(rng.exponential(1.0, count)) + rng.uniform(1, 9)
     latencies = rng.exponential(rng.uniform(2, 30), count)
     latencies[rng.integers(count)] *= 1 if count < 3 else 0
@@ -60,6 +68,7 @@ latency_percentile = exercise(
             "p1 of many": (150, 1),
             "all of them": (40, 100),
             "many": (500, 75),
+            "equal latencies": (12, 50, True),
         },
         served,
     ),
@@ -69,6 +78,7 @@ latency_percentile = exercise(
         "cut_off_at_the_end": lambda a, f, p: at_place(min(p * len(a) // 100, len(a) - 1), a, f),
         "not_by_100": lambda a, f, p: at_place(p * len(a) - 1, a, f),
         "the_number": lambda a, f, p: number(p, len(a)),
+        "equal_ones_once": lambda a, f, p: nearest_rank(np.unique(f - a), p),
         "rounded_down": lambda a, f, p: at_place(p * len(a) // 100 - 1, a, f),
         "fraction_first": lambda a, f, p: at_place(math.ceil(p / 100 * len(a)) - 1, a, f),
         "lower_of_two": one_of_two("lower"),

@@ -68,6 +68,13 @@ def heads_in_turn(rank: int, ranks: int, head_width: int, columns: np.ndarray) -
     return columns.reshape(-1, head_width)[rank::ranks].reshape(-1)
 
 
+def heads_apart(rank: int, ranks: int, head_width: int, columns: np.ndarray) -> np.ndarray:
+    """As if column c belonged to head c % heads."""
+    heads = len(columns) // head_width
+    mine = slice(rank * heads // ranks, (rank + 1) * heads // ranks)
+    return columns.reshape(head_width, heads)[:, mine].reshape(-1)
+
+
 def other_axis(
     rank: int, ranks: int, head_width: int, query: np.ndarray, output: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -111,6 +118,7 @@ WRONG_HEADS = SimpleNamespace(
     heads_as_columns=by(heads_as_columns),
     evenly=by(evenly),
     heads_in_turn=by(heads_in_turn),
+    heads_apart=by(heads_apart),
     columns_in_turn=by(lambda rank, ranks, head_width, columns: columns[rank::ranks]),
     always_first=by(
         lambda rank, ranks, head_width, columns: of_heads(0, ranks, head_width, columns)

@@ -269,6 +269,7 @@ written_weights = edit(SECONDS, "written_weights", WEIGHTS, "2 * weights * size"
 always_2_bytes = edit(SECONDS, "always_2_bytes", "    token =", "    size = 2\n    token =")
 rates_over_work = edit(SECONDS, "rates_over_work", AT_BEST, "max(peak / flops, bandwidth / moved)")
 whole_seconds = edit(SECONDS, "whole_seconds", AT_BEST, f"int({AT_BEST})")
+to_thousandths = edit(SECONDS, "to_thousandths", AT_BEST, f"round({AT_BEST}, 3)")
 MOVED = {}
 bytes_by_length = edit(
     SECONDS, "bytes_by_length", WHOLE, f"MOVED.setdefault((len(past), size), {WHOLE})"
@@ -380,11 +381,12 @@ PLANTED = {
         (queries_cached, "as many heads as there are queries"),
         (half_a_cache, "The cache has keys and values"),
         (flat, "the cache of one layer"),
-        (never_written, "are not written here"),
+        (never_written, "are counted once here"),
         (old_only, "moves the old tokens' keys and values alone"),
         (new_only, "The cache is written, but never read"),
         (all_rewritten, "The whole cache is written again"),
         (weights_alone, "The bytes of the cache are missing"),
+        (to_thousandths, "rounded to thousandths"),
         (cache_alone, "The bytes of the weights are missing"),
         (numbers, "These are numbers, not bytes"),
         (plain_weights, "The weights are counted in numbers"),

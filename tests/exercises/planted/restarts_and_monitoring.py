@@ -119,6 +119,17 @@ def by_deepcopy(training):
     return {name: copy.deepcopy(getattr(training, name)) for name in names}
 
 
+KEPT = {}
+
+
+def in_one_dict(training, saved=KEPT):
+    for name in ("weights", "mean", "square"):
+        saved[name] = getattr(training, name).copy()
+    saved["step"], saved["position"] = training.step, training.position
+    saved["random"] = training.random.bit_generator.state
+    return saved
+
+
 # --- distributed.reshard
 
 SECOND = "distributed.reshard"
@@ -141,6 +152,19 @@ def reads_all(files, ranks, rank):
     whole = np.concatenate([file.read(0, len(file)) for file in files])
     begin, end = share(len(whole), ranks, rank)
     return whole[begin:end]
+
+
+def nothing_more_comes(files, ranks, rank):
+    begin, end = share(sum(map(len, files)), ranks, rank)
+    parts, first = [], 0
+    for file in files:
+        low, high = max(begin - first, 0), min(end - first, len(file))
+        if low < high:
+            parts.append(file.read(low, high))
+        elif parts:
+            break
+        first += len(file)
+    return np.concatenate(parts)
 
 
 def gives_all(files, ranks, rank):
@@ -387,6 +411,7 @@ def tidy(disk, name, shards):
 PLANTED = {
     FIRST: [
         (nothing_but_weights, "Only the weights are saved"),
+        (in_one_dict, "The first snapshot has changed with the second one"),
         (averages_begin_again, "Adam's averages are not saved"),
         (step_is_forgotten, "The step is not saved"),
         (first_example_again, "The position is not saved"),
@@ -415,6 +440,7 @@ PLANTED = {
         (stops_at_the_end_of_a_file, "The part ends where its first file ends"),
         (reads_all, "The rows are right, but"),
         (gives_all, "Each rank gets all rows"),
+        (nothing_more_comes, "an empty file may lie between two"),
         (in_turn, "Every n-th row is taken"),
         (forgets_the_rest, "get lost"),
         (files_of_one_length, "as long as the first one"),

@@ -21,6 +21,7 @@ cut_off_at_the_end = edit(
     "latencies[min(percent * len(latencies) // 100, len(latencies) - 1)]",
 )
 the_number = edit(PERCENTILE, "the_number", RESULT, "number")
+of_a_set = edit(PERCENTILE, "of_a_set", SORTED, "sorted(set(finishes - arrivals))")
 not_by_100 = edit(PERCENTILE, "not_by_100", NUMBER, "math.ceil(percent * len(latencies))")
 rounded_down = edit(PERCENTILE, "rounded_down", NUMBER, "max(1, percent * len(latencies) // 100)")
 rounded = edit(PERCENTILE, "rounded", NUMBER, "max(1, round(percent * len(latencies) / 100))")
@@ -297,6 +298,7 @@ PLANTED = {
         (cut_off_at_the_end, "without its fraction, and at most n - 1"),
         (the_number, "This is the number itself"),
         (not_by_100, "divide by 100"),
+        (of_a_set, "Equal latencies count once"),
         (rounded_down, "The number is rounded down"),
         (rounded, "rounded to the nearest whole number"),
         (longest_first, "counts from the longest latency"),

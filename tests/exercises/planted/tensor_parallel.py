@@ -182,6 +182,16 @@ the_rest_at_the_end = edit(
 )
 a_head_each = edit(HEADS, "a_head_each", MINE, "slice(rank * head_width, (rank + 1) * head_width)")
 one_on = edit(HEADS, "one_on", MINE, "slice((first + 1) * head_width, (after + 1) * head_width)")
+
+
+def heads_last(rank, ranks, head_width, query, output):
+    heads, width = len(query) // head_width, query.shape[1]
+    first, after = rank * heads // ranks, (rank + 1) * heads // ranks
+    rows = query.reshape(head_width, heads, width)[:, first:after]
+    columns = output.reshape(width, head_width, heads)[:, :, first:after]
+    return rows.reshape(-1, width), columns.reshape(width, -1)
+
+
 the_last_alone = edit(
     HEADS, "the_last_alone", MINE, "slice((after - 1) * head_width, after * head_width)"
 )
@@ -378,6 +388,7 @@ PLANTED = {
         (heads_like_cards, "The heads are dealt in turn"),
         (never_cut, "output is not cut"),
         (swapped, "The axes are swapped"),
+        (heads_last, "as far apart as there are heads"),
         (rank_0_s, "Every rank gets the heads of rank 0"),
         (equal_shares, "Every rank gets heads // ranks heads"),
         (the_rest_at_the_end, "The last rank gets all heads that are left over"),
