@@ -263,9 +263,10 @@ class _Search:
             with np.errstate(all="ignore"), catch_warnings():
                 simplefilter("ignore")
                 args = change(trial.case.args)
-            return outputs_for(self.exercise, self.exercise.oracle, args)[self.output]
+            found = outputs_for(self.exercise, self.exercise.oracle, args)[self.output]
         except Exception:  # the changed arguments do not fit each other
             return None
+        return None if found.dtype == object else found  # whole numbers beyond 64 bits
 
     def output_slip(self, everywhere: bool = True) -> str | None:
         """The learner's results are the oracle's, changed."""

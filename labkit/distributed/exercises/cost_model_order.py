@@ -11,16 +11,17 @@ Order = Callable[[np.ndarray, np.ndarray], float]
 
 
 def two_lists(
-    rng: np.random.Generator, count: int, noise: float, equal: int = 1
+    rng: np.random.Generator, count: int, noise: float, equal: int = 1, equal_first: int = 1
 ) -> tuple[np.ndarray, np.ndarray]:
     """Seconds of so many layouts, published and predicted, around a common truth.
 
     noise   of the second list, of the spread of the first; negative: it runs against the first
-    equal   so many neighbours of the second list have the same value
+    equal   so many neighbours of the second list have the same value; equal_first: of the first
     """
     first = rng.uniform(20, 90, count)
     second = np.sign(noise) * first + abs(noise) * rng.uniform(-90, 90, count) + 400
     second = np.repeat(second[::equal], equal)[:count]
+    first = np.repeat(first[::equal_first], equal_first)[:count]
     return first.round(4), second.round(4)
 
 
@@ -84,6 +85,8 @@ rank_correlation = exercise(
             "many": (40, 1.0),
             "equal predictions in pairs": (12, 0.4, 2),
             "equal predictions: a constant": (6, 0.4, 6),
+            "equal measurements in threes": (11, 0.4, 1, 3),
+            "equal pairs in both lists": (10, 0.4, 2, 2),
         },
         two_lists,
     ),
@@ -95,6 +98,10 @@ rank_correlation = exercise(
         "share_by_less": of_pairs(pair=lambda x, y: (x < 0) == (y < 0)),
         "ties_as_above": of_pairs(pair=lambda x, y: 1 if (x < 0) == (y < 0) else -1),
         "share": of_pairs(pair=lambda x, y: x * y > 0),
+        "ties_in_a_count": of_pairs(
+            pair=lambda x, y: 0 if y == 0 else 1 if (x > 0) == (y > 0) else -1
+        ),
+        "ties_in_both_agree": of_pairs(pair=lambda x, y: np.sign(x * y) if x != 0 or y != 0 else 1),
         "ties_against": of_pairs(pair=lambda x, y: 1 if x * y > 0 else -1),
         "ties_for": of_pairs(pair=lambda x, y: 1 if x * y >= 0 else -1),
         "ties_left_out": of_pairs(counts=lambda x, y: x * y != 0),

@@ -91,6 +91,7 @@ shard = exercise(
     cases=cases_of(
         {
             "ten for four ranks": (1, 4, 10, 2, 5),
+            "from the same number, once more": (3, 4, 18, 3, 4),  # as the call before
             "one rank": (0, 1, 7, 1, 3),
             "one photograph": (2, 3, 1, 4, 9),
             "a multiple": (3, 4, 20, 3, 1),

@@ -164,6 +164,11 @@ def in_twos(count: int) -> list[list[int]]:
     return [places[begin : begin + 2] for begin in range(0, count, 2)]
 
 
+def equal_sizes(rng: np.random.Generator, count: int, most: int) -> tuple:
+    """Few sizes in bytes, each of several parameters."""
+    return rng.permutation(np.arange(count) % (count // 3)) + 2, most
+
+
 def some_sizes(rng: np.random.Generator, count: int, largest: int, most: int) -> tuple:
     """Different sizes in bytes, from 1 to the largest."""
     return 1 + rng.permutation(largest)[:count], most
@@ -176,7 +181,12 @@ def exact_sizes(rng: np.random.Generator, count: int, largest: int, most: int) -
 
 
 def sizes_of(rng: np.random.Generator, count: int, largest: int, most: int) -> tuple:
-    """One case of `buckets`; without a largest one the sizes fit together exactly."""
+    """One case of `buckets`; without a largest one (0) the sizes fit together exactly.
+
+    A largest one below 0: each size comes several times.
+    """
+    if largest < 0:
+        return equal_sizes(rng, count, most)
     return (some_sizes if largest else exact_sizes)(rng, count, largest, most)
 
 
@@ -196,7 +206,7 @@ buckets = exercise(
     cases=cases_of(
         {"one parameter": (1, 8, 10), "some too large": (5, 12, 6), "prime": (7, 12, 25)}
         | {"ragged": (11, 50, 40), "exactly full": (8, 0, 30), "all in one": (6, 20, 1000)}
-        | {"many": (60, 100, 150)},
+        | {"many": (60, 100, 150), "equal sizes": (13, -1, 9)},
         sizes_of,
     ),
     wrong={

@@ -372,6 +372,7 @@ staleness = exercise(
             "one step each": (6, 1),
             "ragged": (4, 10),
             "many": (5, 40),
+            "ninety workers": (90, 4),  # a staleness beyond 8 bits
         },
         steps_of_workers,
     ),

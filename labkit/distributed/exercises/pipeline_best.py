@@ -51,6 +51,18 @@ def best(
     return min(found)[1] if found else 0
 
 
+def in_whole_seconds(*given: Any) -> int:
+    """As if `int(step)` were compared: of equal ones, the first of `choices` stays."""
+    choices, stages, sequences, seconds, overhead, room = given
+    found, shortest = 0, float("inf")
+    for m in choices.tolist():
+        size = sequences // m
+        step = int((m + stages - 1) * (size * seconds + overhead))
+        if min(m, stages) * size <= room and step < shortest:
+            found, shortest = m, step
+    return found
+
+
 def fits_afterwards(*given: Any) -> int:
     """As if only the m with the shortest step of all were tried."""
     found = best(*given, kept=lambda m, p: 0)
@@ -185,6 +197,7 @@ best_micro_batches = exercise(
             "many stages": (16, 96, 1.0, 4.0, 70),
             "the best is no choice": (4, 24, 1.0, 2.0, 24, 1, 2, 24),
             "two choices": (4, 24, 1.0, 2.0, 24, 2, 12),
+            "a few milliseconds": (4, 24, 0.003, 0.002, 18, 4, 24, 2, 12, 1),
             "in any order": (4, 24, 1.0, 1.5, 18, 12, 24, 1, 6, 2),
         },
         divided,
@@ -200,6 +213,7 @@ best_micro_batches = exercise(
         "one_piece_more": lambda *given: best(*given, pieces=lambda m, p: m + p),
         "one_piece_less": lambda *given: best(*given, pieces=lambda m, p: m + p - 2),
         "whole_seconds": lambda *given: best(*given, work=int),
+        "whole_steps": in_whole_seconds,
         "longest": longest,
         "first_that_fits": first_that_fits,
         "of_short_steps": partial(of_short_steps, least=1e9),

@@ -21,9 +21,14 @@ FORWARD_UNITS, BACKWARD_UNITS = 1, 2  # of a piece of work, as in the lesson's e
 PIECE = FORWARD_UNITS + BACKWARD_UNITS
 
 
-def numbered(rng: np.random.Generator, stages: int, count: int) -> tuple[int, np.ndarray]:
-    """Stages, and the numbers of so many micro-batches, in no order."""
-    return stages, rng.permutation(90)[:count] + 1
+def numbered(
+    rng: np.random.Generator, stages: int, count: int, last: int | None = None
+) -> tuple[int, np.ndarray]:
+    """Stages, and the numbers of so many micro-batches, in no order; the last one may be given."""
+    found = rng.permutation(90)[:count] + 1
+    if last is not None:
+        found[-1] = last
+    return stages, found
 
 
 def least(stages: int, batches: np.ndarray) -> tuple[int, np.ndarray]:
@@ -158,6 +163,12 @@ def refuse_other_than_once(stage: int, stages: int, order: list[str], names: lis
                     sentence,
                     f"There are only {many(len(names), 'micro-batch')}: p - 1 - s is more than m.",
                 )
+            if int(names[place]) == 0 and times == 0:
+                raise Refused(
+                    sentence,
+                    "Likely cause: `if number:` is false for micro-batch 0, too, which counts like "
+                    "any other.",
+                )
             if kind == "B" and times == 0 and place > 0:
                 raise Refused(
                     sentence,
@@ -205,6 +216,7 @@ ORDERS = {
     "fewer micro-batches than stages": (5, 3),
     "as many": (4, 4),
     "many": (6, 20),
+    "number 0": (3, 5, 0),
 }
 
 order_of_stage = exercise(

@@ -7,15 +7,23 @@ import numpy as np
 from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
 
 
+EIGHT_BILLION = 28_628 * 2**18, 32, 4_096  # as Llama 3.1 8B; float32 holds these FLOPs exactly
+
+
 def steps(
-    rng: np.random.Generator, sequences: int, new: int, least: int = 0
+    rng: np.random.Generator, sequences: int, new: int, *model: int
 ) -> tuple[np.ndarray, int, int, int, int]:
-    """Tokens behind each sequence [N], all different; new ones; weights, layers, query numbers."""
-    past = least + rng.permutation(60)[:sequences]
+    """Tokens behind each sequence [N], all different; new ones; weights, layers, query numbers.
+
+    With several sequences, the last one's cache is empty. Without a model, a small one is drawn.
+    """
+    past = 1 + rng.permutation(60)[:sequences]
+    if sequences > 1:
+        past[-1] = 0
     weights = int(rng.integers(50, 5_000))
     layers = int(rng.integers(2, 9))
     queries = int(rng.integers(3, 40))
-    return past, new, weights, layers, queries
+    return past, new, *(model or (weights, layers, queries))
 
 
 def counted(
@@ -55,11 +63,12 @@ step_flops = exercise(
     oracle=counted(),
     cases=cases_of(
         {
-            "one sequence": (1, 5, 1),
-            "one new token": (2, 1, 3),
+            "one sequence": (1, 5),
+            "one new token": (2, 1),
             "three, some new tokens": (3, 4),
             "prime": (7, 11),
             "ragged": (33, 2),
+            "eight billion weights": (3, 2, *EIGHT_BILLION),
         },
         steps,
     ),
@@ -67,6 +76,9 @@ step_flops = exercise(
         "half": half,
         "matrices_only": counted(factor=0),
         "keys_only": counted(factor=2),
+        "nothing_to_attend_to": counted(
+            seen=lambda past, new: np.where(past > 0, new * (past + new), 0)
+        ),
         "one_layer": counted(one_layer=True),
         "not_itself": counted(seen=lambda past, new: new * past),
         "new_only": counted(seen=lambda past, new: new * new + 0 * past),

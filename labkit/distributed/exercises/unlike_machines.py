@@ -80,6 +80,7 @@ best_group = exercise(
             "three of four, closer": (4, 3, "one_too_far"),
             "one of three": (3, 1, "one_too_near"),
             "three of six, closer": (6, 3, "sums_divided"),
+            "three of five, together": (5, 3, "one_by_one"),
         },
         unlike_groups.machines_of,
     ),

@@ -54,7 +54,8 @@ def kernel_limited_by(
 ) -> tuple[int, int, int]:
     """Warps, registers and shared bytes of a kernel of which LIMITS[wanted] alone allows least.
 
-    Only a kernel limited by the number of blocks has fewer than 3 warps.
+    Only a kernel limited by the number of blocks has fewer than 3 warps. One limited by registers
+    has fewer blocks if a warp takes them in portions of 256, as the hardware does.
     """
     while True:
         warps = int(np.exp(rng.uniform(0, 3)))
@@ -63,6 +64,10 @@ def kernel_limited_by(
         limits = allowed(warps, registers, shared, sm)
         others = limits[:wanted] + limits[wanted + 1 :]
         is_small = warps < 3
+        if LIMITS[wanted] == "registers":
+            rounded = -(-LANES * registers // 256) * 256
+            if sm.registers // (warps * rounded) == limits[wanted]:
+                continue
         if 1 <= limits[wanted] < min(others) and is_small == (LIMITS[wanted] == "blocks"):
             return warps, registers, shared
 

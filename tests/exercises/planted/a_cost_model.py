@@ -150,6 +150,18 @@ sorts_first = edit(ORDER, "sorts_first", START, SORTED)
 
 always_six = edit(ORDER, "always_six", "max(pairs, 1)", "6")
 ties_are_above = edit(ORDER, "ties_are_above", SIGN, "1 if (a[i] < a[j]) == (b[i] < b[j]) else -1")
+skips_ties_of_b = edit(
+    ORDER,
+    "skips_ties_of_b",
+    SIGN,
+    "(b[i] != b[j]) * (1 if (a[i] > a[j]) == (b[i] > b[j]) else -1)",
+)
+equal_is_agreed = edit(
+    ORDER,
+    "equal_is_agreed",
+    SIGN,
+    "1 if a[i] == a[j] and b[i] == b[j] else " + SIGN,
+)
 without_sign = edit(ORDER, "without_sign", "return order", "return abs(order)")
 b_is_forgotten = edit(ORDER, "b_is_forgotten", "(b[i] - b[j])", "(a[i] - a[j])")
 TAUS = {}
@@ -225,6 +237,8 @@ PLANTED = {
         (of_the_places, "Spearman"),
         (always_six, "This divides by 6"),
         (ties_are_above, "as if its first were the larger"),
+        (skips_ties_of_b, "equal in a alone"),
+        (equal_is_agreed, "equal in both lists counts as +1"),
         (without_sign, "The sign is gone"),
         (b_is_forgotten, "compared with itself"),
         (kept_by_count, "something is kept from one call to the next"),

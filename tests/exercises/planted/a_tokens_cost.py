@@ -34,6 +34,10 @@ summed_matrices = edit(FLOPS, "summed_matrices", "2 * new", "2 * len(past) * new
 masked_before_itself = edit(
     FLOPS, "masked_before_itself", "new * (past + new)", "sum(past + i for i in range(new))"
 )
+unless_empty = edit(FLOPS, "unless_empty", "(past + new)", "(past + new) * (past > 0)")
+in_32_bits = edit(
+    FLOPS, "in_32_bits", "matrices + attention", "(matrices + attention).astype('i4')"
+)
 two_layers = edit(FLOPS, "two_layers", "queries * layers", "queries * 2")
 KEPT = {}
 kept_by_length = edit(
@@ -339,6 +343,8 @@ PLANTED = {
         (summed_matrices, "FLOPs of all sequences are added"),
         (masked_before_itself, "meets only the tokens before it"),
         (two_layers, "layers does not count"),
+        (unless_empty, "Where the cache is empty, attention costs nothing"),
+        (in_32_bits, "is cut to 32 bits"),
         (kept_by_length, "one sequence again"),
         (in_place, "changes its input"),
         (by_torch, "torch"),

@@ -22,6 +22,18 @@ rounded_down = edit(
 not_filled = edit(SHARD, "not_filled", "np.resize(order, each * ranks)", "order")
 
 
+SOURCES = {}
+
+
+def one_source(rank, ranks, photographs, epoch, seed):
+    number = seed + epoch
+    if number not in SOURCES:
+        SOURCES.clear()
+        SOURCES[number] = torch.Generator().manual_seed(number)
+    order = photographs[torch.randperm(len(photographs), generator=SOURCES[number]).numpy()]
+    return np.resize(order, -(-len(photographs) // ranks) * ranks)[rank::ranks]
+
+
 def the_last_one_again(rank, ranks, photographs, epoch, seed):
     generator = torch.Generator().manual_seed(seed + epoch)
     order = photographs[torch.randperm(len(photographs), generator=generator).numpy()]
@@ -247,6 +259,7 @@ PLANTED = {
         (rounded_down, "that do not fill a step are left out"),
         (not_filled, "some ranks get one photograph less"),
         (the_last_one_again, "The last photograph is repeated"),
+        (one_source, "from the same number, once more"),
         (shuffles_in_place, "changes its input"),
         (by_torch, "torch.utils.data"),
     ],

@@ -33,6 +33,18 @@ def one_each(sizes, most):
     return [[place] for place in reversed(range(len(sizes)))]
 
 
+def places_by_size(sizes, most):
+    sizes = list(sizes)
+    result, filled = [[]], 0
+    for size in sizes[::-1]:
+        if result[-1] and filled + size > most:
+            result.append([])
+            filled = 0
+        result[-1].append(sizes.index(size))
+        filled += size
+    return result
+
+
 def used_up(sizes, most):
     result, filled = [[]], 0
     for place in reversed(range(len(sizes))):
@@ -293,6 +305,7 @@ PLANTED = {
         (large_ones_left_out, "is in no bucket"),
         (ascending, "is ready first, so its place comes first"),
         (one_each, "Every parameter has a bucket of its own"),
+        (places_by_size, "in a bucket more than once"),
         (used_up, "changes its input sizes"),
         (by_labkit, "labkit.distributed.buckets"),
     ],

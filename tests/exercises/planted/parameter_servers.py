@@ -371,6 +371,8 @@ other_way_round = edit(
     "(pushed < pulled[i]) & (pushed[i] < pushed)",
 )
 
+in_a_byte = edit(THIRD, "in_a_byte", "np.zeros(len(pushed))", "np.zeros(len(pushed), dtype='u1')")
+
 
 def in_order_of_pulls(pulled, pushed):
     order = np.argsort(pulled)
@@ -476,6 +478,7 @@ PLANTED = {
         (without_brackets, "which are all of them"),
         (began_and_ended_around, "began before this one and end after it"),
         (whole_moments, "is cut to whole numbers"),
+        (in_a_byte, "is cut to 8 bits"),
         (in_order_of_pulls, "stand in the order of the pulls"),
         (by_the_notes, "labkit.distributed.parameter_server"),
     ],

@@ -44,6 +44,17 @@ def by_labkit(stage, stages, batches):
     return [f"{work.kind}{batches[work.batch]}" for work in order]
 
 
+def if_there_is_one(stage, stages, batches):
+    first = min(stages - 1 - stage, len(batches))
+    forwards, order = batches[first:], [f"F{one}" for one in batches[:first]]
+    for place, one in enumerate(batches):
+        following = forwards[place] if place < len(forwards) else None
+        if following:
+            order.append(f"F{following}")
+        order.append(f"B{one}")
+    return order
+
+
 def newest_first(stage, stages, batches):
     ahead = min(stages - 1 - stage, len(batches))
     order = [f"F{one}" for one in batches[:ahead]]
@@ -282,6 +293,7 @@ early = edit(
 
 
 whole_seconds = edit(BEST, "whole_seconds", "(size * seconds +", "(int(size * seconds) +")
+whole_steps = edit(BEST, "whole_steps", STEP, f"int({STEP})")
 two_pieces_less = edit(BEST, "two_pieces_less", "m + stages - 1", "m + stages - 2")
 the_longest = edit(BEST, "the_longest", "step < shortest", "step > shortest", ('float("inf")', "0"))
 first_fit = edit(BEST, "first_fit", "best, shortest = m, step", "best, shortest = m, 0")
@@ -350,6 +362,7 @@ PLANTED = {
         (counted_from_the_end, "counted from the wrong end"),
         (forgets_the_last, "the other backwards still have to come"),
         (from_the_end, "p - 1 - s is more than m"),
+        (if_there_is_one, "is false for micro-batch 0"),
         (numbers_from_0, "but there is no micro-batch"),
         (newest_first, "takes the oldest micro-batch, not the newest"),
         (sorts, "changes its input batches"),
@@ -399,6 +412,7 @@ PLANTED = {
         (the_longer, "counts max(m, p) pieces"),
         (keeps_less, "counts p - 1 micro-batches"),
         (whole_seconds, "are cut to whole ones"),
+        (whole_steps, "The steps are cut to whole seconds"),
         (two_pieces_less, "counts m + p - 2 pieces"),
         (the_longest, "the longest step of those that fit"),
         (first_fit, "the first of choices that fits"),

@@ -315,6 +315,21 @@ def poured(per_photo, fixed, messages, batch):
     return set(best[1])
 
 
+def greedy(per_photo, fixed, messages, batch):
+    def seconds(group):
+        a, f = per_photo[group], fixed[group]
+        return (batch + (f / a).sum()) / (1 / a).sum() + messages[len(group) - 1]
+
+    group, left = [], list(range(len(per_photo)))
+    while left:
+        best = min(left, key=lambda place: seconds([*group, place]))
+        if group and seconds([*group, best]) >= seconds(group):
+            break
+        group.append(best)
+        left.remove(best)
+    return group
+
+
 def with_torch(per_photo, fixed, messages, batch):
     a, f, messages = map(torch.from_numpy, (per_photo, fixed, messages))
 
@@ -411,6 +426,7 @@ PLANTED = {
         (per_head, "divided by the number of machines once more"),
         (slowest_of_all, "The slowest machine's seconds stand"),
         (the_longest, "the group with the longest step"),
+        (greedy, "grows by the best next machine"),
         (ms, "changes its input"),
         (by_best_places, "labkit.distributed.unlike_machines.balanced_seconds"),
     ],

@@ -34,6 +34,9 @@ as_warps = fit("as_warps", LAST, f"warps * {LAST}")
 as_share = fit("as_share", LAST, f"warps * {LAST} / sm.warps")
 never_none = fit("never_none", LAST, f"np.maximum({LAST}, 1)")
 turned_over = fit("turned_over", "sm.warps // warps", "warps // sm.warps")
+in_portions_of_256 = fit(
+    "in_portions_of_256", "32 * warps * registers", "warps * 256 * np.ceil(registers / 8)"
+)
 by_threads = fit("by_threads", "sm.warps // warps", "sm.warps // (32 * warps)")
 
 
@@ -203,6 +206,7 @@ PLANTED = {
         (as_warps, "These are the warps on the SM"),
         (as_share, "This is the occupancy"),
         (never_none, "but it fits 0 times"),
+        (in_portions_of_256, "rounded up to portions of 256"),
         (by_threads, "Threads are held against warps"),
         (most_that_fit, "This is the most that any of the limits allows"),
         (up_to_the_next, "The quotients are rounded up"),

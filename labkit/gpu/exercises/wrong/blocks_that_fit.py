@@ -109,6 +109,12 @@ def registers_of_a_lane(warps, registers, shared, sm):
     return sm.registers / (warps * registers)
 
 
+def in_portions(warps, registers, shared, sm):
+    """Registers: a warp takes them in portions of 256, as the hardware does."""
+    rounded = 256 * np.ceil(LANES * registers / 256)
+    return sm.registers / (warps * rounded)
+
+
 def threads_for_warps(warps, registers, shared, sm):
     """Warps: the threads of a block are held against the warps of the SM."""
     return sm.warps / (LANES * warps)
@@ -147,6 +153,7 @@ IDEAS = {
     "registers_of_a_thread": least_with("registers", registers_of_a_thread),
     "registers_of_a_warp": least_with("registers", registers_of_a_warp),
     "registers_of_a_lane": least_with("registers", registers_of_a_lane),
+    "in_portions": least_with("registers", in_portions),
     "threads_for_warps": least_with("warps", threads_for_warps),
     "sm_of_the_text": sm_of_the_text,
     "blocks_of_the_text": least_with("blocks", blocks_of_the_text),
