@@ -6,6 +6,8 @@ import numpy as np
 
 from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
 
+EIGHT_BILLION = 28_628 * 2**18, 32, 4_096  # as Llama 3.1 8B; float32 holds these FLOPs exactly
+
 
 EIGHT_BILLION = 28_628 * 2**18, 32, 4_096  # as Llama 3.1 8B; float32 holds these FLOPs exactly
 
