@@ -385,7 +385,7 @@ figures.table(heads, rows)
 # <!-- holds: 0.8 * 100e-9 < float(rows[0][1]) < 1.2 * 100e-9 and float(rows[0][2]) == 100e-9 -->
 # A GPU's peak alone would allow 0.0136 ns.
 # <!-- holds: round(1e9 * float(rows[0][3]), 4) == 0.0136 -->
-# But a published run of a similar network took 16 µs even as one CUDA graph, which starts all kernels at once, and about 50 µs kernel by kernel.
+# But a published run of a similar network took 16 µs even as one CUDA graph, which submits all kernels at once, and about 50 µs kernel by kernel.
 # <!-- holds: float(rows[0][4]) == 16e-6 and "50 µs kernel by kernel" in rows[0][4].source -->
 #
 # ResNet-50 has too many products to give each a multiplier.

@@ -156,7 +156,7 @@ print(f"LEDs {board.leds:04b}, read back {gpio.read(0):04b}")
 # 0x28     MM2S_LENGTH    how many bytes
 # ```
 #
-# This DMA reads the memory in words of 4 bytes, and lacks the option to begin within one: at an address that is no multiple of 4, what it sends is undefined (published in AMD's PG021 and PG022).
+# This DMA reads the memory in words of 4 bytes, and lacks the option to begin within one: at an address that is no multiple of 4, what it sends cannot be predicted (published in AMD's PG021 and PG022).
 #
 # Let `x` have rows of 8 bytes and begin at 0x18000000, and let the DMA's base be 0x40400000.
 # Rows 1 and 2 begin 1 x 8 bytes behind row 0 and have 2 x 8 bytes:

@@ -418,7 +418,7 @@ board.stop()
 # <!-- holds: len(by_processor) == 20 and processor[1] == 0 -->
 #
 # **So who has computed the labels?**
-# The labels do not tell, but a counter in the FPGA does: loading, RESET and each START set CYCLES to 0, and then it counts a job's cycles.
+# The labels do not tell, but a counter in the FPGA does: loading, RESET and each START that is taken set CYCLES to 0, and then it counts a job's cycles.
 # PyTorch's loop writes neither RESET nor START, so its 0 means that no job ran after loading.
 # <!-- holds: same == 20 and processor[1] == 0 and fpga[1] == 73_768 -->
 # Our overlay computes only what a program asks of it, by writing registers and sending bytes.
@@ -429,7 +429,7 @@ board.stop()
 # ## Recap
 #
 # **The rule to keep: if all units work at the same time, a video runs at the camera's rate or at that of the busiest unit, the processor included, whichever is less.**
-# **And if CYCLES is 0 at the end of a program that started no job and reset nothing itself, the accelerator has worked on nothing since it was loaded.**
+# **And if CYCLES is 0, and nobody has written RESET or START since the overlay was loaded, no job has run.**
 # <!-- holds: frame_rate(steps, [0, 0, 0, 1], 100e6, 500)[1] == min(500, 100e6 / max(3 * int(cycles), 73_768)) -->
 # <!-- holds: processor[1] == 0 < fpga[1] -->
 #

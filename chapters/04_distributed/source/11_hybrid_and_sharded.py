@@ -394,14 +394,14 @@ print("PyTorch needs Python", metadata.metadata("torch")["Requires-Python"])
 # **Verdict on C21: wrong.**
 # There is no such class, but a `DistributedSampler`.
 # <!-- holds: [hasattr(torch.utils.data, name) for name in ("DataSpliter", "DistributedSampler")] == [False, True] -->
-# Python 3.8 is too old for this PyTorch, and `torchdynamo` is part of PyTorch.
+# Python 3.8 is too old for this PyTorch, and `torchdynamo` is part of PyTorch, as `torch._dynamo`.
 # <!-- holds: [util.find_spec(name) is None for name in ("torchdynamo", "torch._dynamo")] == [True, False] and int(metadata.metadata("torch")["Requires-Python"].removeprefix(">=3.")) > 8 -->
 # FSDP cuts the weights; here, on CPUs, `DataParallel` only hands the call on.
 # <!-- holds: cut_weights == [4160 / 2] * 2 -->
 #
 # ## Recap
 #
-# **The rule to keep: AdamW takes 16 bytes a weight (18 where mixed precision sums gradients in float32); n ranks of ZeRO-3 hold an nth each, for 1.5 times data parallel's bytes with one micro-batch; activations come on top, uncut.**
+# **The rule to keep: AdamW takes 16 bytes a weight (18 where mixed precision sums gradients in float32); n ranks of ZeRO-3 hold an nth each, for 1.5 times data parallel's bytes with one micro-batch, where weights and gradients travel in equally many bytes; activations come on top, uncut.**
 # <!-- holds: [bytes_of_state(830_208, n, 3).total for n in (1, 4)] == [16 * 830_208, 16 / 4 * 830_208] -->
 # <!-- holds: round(runs["ZeRO-3"].sent / runs["data parallel"].sent, 3) == 1.5 and runs["ZeRO-3"].at_peak["activations"] > 0.95 * runs["data parallel"].at_peak["activations"] -->
 #

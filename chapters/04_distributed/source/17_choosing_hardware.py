@@ -316,7 +316,7 @@ figures.table(heads, rows, "Memory: labkit/hardware.toml, with sources.")
 # The A6000 has twice the V100's cores (5,120, *published*) and 1.5 times its memory, but needs 1.2 times as long for a step of our first table.
 # <!-- holds: round(answer.row('a6000').time.value / answer.row('v100').time.value, 1) == 1.2 -->
 # <!-- holds: round(rows[1][1].value / 5120) == 2 and round(float(answer.row('a6000').machine.memory) / float(answer.row('v100').machine.memory), 1) == 1.5 -->
-# With equal cores, an H200 is 1.4 times as fast as an H100.
+# With equal cores, an H200 is 1.4 times as fast as an H100 for the next token.
 # <!-- holds: rows[2][1].value == rows[3][1].value and round(rows[2][3].value / rows[3][3].value, 1) == 1.4 -->
 # The order of cores is the order of speed only for the prompt in fp32; in 16 bits tensor cores compute.
 # <!-- holds: sorted(rows, key=lambda row: row[1].value) == sorted(rows, key=lambda row: -row[5].value) != sorted(rows, key=lambda row: -row[6].value) -->
