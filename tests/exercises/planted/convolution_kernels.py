@@ -488,7 +488,7 @@ PLANTED = {
         (conv_takes_row_0_for_frame, "Row 0 and column 0 of x count as frame"),
         (conv_stride_on_taps, "The stride multiplies the tap"),
         (conv_in_float64, "it computes in float64"),
-        (conv_of_two_images, "only the last place along axis 0 is wrong"),
+        (conv_of_two_images, "180 of 540 elements are wrong"),
         (conv_stride_down, "The stride is used for the rows alone"),
         (conv_stride_right, "The stride is used for the columns alone"),
         (conv_frame_down, "The columns have no frame here"),

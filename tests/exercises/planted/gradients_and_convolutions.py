@@ -477,7 +477,7 @@ PLANTED = {
         (takes_the_mean, "The products of a window are averaged"),
         (always_the_first_filter, "Every output channel uses the first filter"),
         (always_the_first_image, "gives the result of the first one"),
-        (in_turn_of_two_images, "only the last place along axis 0 is wrong"),
+        (in_turn_of_two_images, "180 of 540 elements are wrong"),
         (direct_in_half_the_digits, "y is made as float32"),
         (stride_downwards_alone, "The stride is used for the rows alone"),
         (stride_to_the_right_alone, "The stride is used for the columns alone"),

@@ -145,7 +145,7 @@ PLANTED = {
         (batch_without_results, "The results [B, N] are missing"),
         (batch_with_plus, "A sign is wrong"),
         (batch_of_multiply_adds, "A multiply-add is counted as one FLOP"),
-        (batch_in_bfloat16, "Every number has two bytes here"),
+        (batch_in_bfloat16, "The result is that of numbers of two bytes"),
         (batch_in_numbers, "Numbers are counted, not bytes"),
         (batch_exchanged, "Peak and bandwidth are exchanged"),
         (batch_below_zero, "A negative batch means"),
