@@ -197,7 +197,7 @@ heads_of_rank = exercise(
             "the first": (0, 3, 6, 2, 17),
             "in the middle": (1, 3, 6, 2, 17),
             "in the middle of five": (2, 5, 11, 5, 4),
-            "five heads for three ranks": (2, 3, 5, 2, 7),
+            "five heads for three ranks": (2, 3, 5, 3, 7),
         },
         weights,
     ),

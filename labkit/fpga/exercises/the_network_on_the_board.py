@@ -46,9 +46,19 @@ def results(words: np.ndarray, images: int) -> np.ndarray:
     return (halves[:, None] * factors[:, None]).reshape(images, 2 * WORDS).view("i4")
 
 
+def of_other_images(words: np.ndarray, images: int) -> bool:
+    """Whether a job of three images came before; that is so before one of a single large image."""
+    return images == 1 < len(words)
+
+
+def kept_number(words: np.ndarray, images: int) -> np.ndarray:
+    """As if a job of one image left IMAGES as it is: it ends with a word of zeros."""
+    return results(words, images) * (not of_other_images(words, images))
+
+
 def first_image(words: np.ndarray, images: int) -> np.ndarray:
     """As if only one image came: the rest stays 0."""
-    found = results(words, images)
+    found = kept_number(words, images)
     found[1:] = 0
     return found
 
@@ -59,8 +69,8 @@ def halves_swapped(words: np.ndarray, images: int) -> np.ndarray:
 
 
 def after_a_job(overlay: Any, words: np.ndarray, images: int) -> None:
-    """A job of three images came before one of a single large image, and left their number."""
-    if images == 1 < len(words):
+    """The job that came before has left the number of its images."""
+    if of_other_images(words, images):
         overlay.accelerator_0.register_map.IMAGES = 3
 
 
@@ -78,7 +88,7 @@ run_job = board_exercise(
     ),
     wrong={
         "first_image": first_image,
-        "kept_number": lambda words, images: results(words, images) * (images > 1),
+        "kept_number": kept_number,
         "halves_swapped": halves_swapped,
         "transposed": lambda words, images: results(words, images).reshape(2 * WORDS, images).T,
         "floats": lambda words, images: results(words, images).view("f4"),
