@@ -142,7 +142,7 @@ class RTLJudge:
         self.demands.demand_proof(answer)
         self.demands.demand_few_cycles(int(simulation.cycles), inputs)
         if self.keeps:
-            demand_room(partial(self.simulated, answer, inputs), self.ports, self.keeps)
+            demand_room(partial(self.simulated, answer, inputs), simulation, self.ports, self.keeps)
         if self.early_ready:
             runs = (partial(self.simulated, module, inputs) for module in (answer, self.solution))
             demand_early_ready(*runs, self.ports)

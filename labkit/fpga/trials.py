@@ -71,11 +71,12 @@ def demand_reset(run: Run, read: Read, expected: Any) -> None:
             raise Unsteady(f"{said} other words come out.")
 
 
-def demand_room(run: Run, ports: Ports, keeps: int) -> None:
+def demand_room(run: Run, free: Simulation, ports: Ports, keeps: int) -> None:
     """TooDear where the module takes too few words while nobody takes one from it.
 
     Unsteady where the run does not even end, since words are lost meanwhile.
 
+    free    the run in which nobody waits: a word that it takes later than BUSY is not asked for
     keeps   how many words should find room; of a run with fewer, all of them
     """
     busy = np.repeat([1, 0], [BUSY, FREE])
@@ -86,14 +87,19 @@ def demand_room(run: Run, ports: Ports, keeps: int) -> None:
     except RTLError as error:
         raise Unsteady(f"{WHEN_STALLED} {error}") from None
     for stream in ports.streams_in:
-        moves = (trace[f"{stream}_valid"] == 1) & (trace[f"{stream}_ready"] == 1)
-        kept, enough = int(moves[:BUSY].sum()), min(keeps, int(moves.sum()))
+        kept, enough = (_taken(its, stream) for its in (trace, free.trace))
+        enough = min(keeps, enough)
         if kept < enough:
             should = f"several should: at least {enough}" if enough > 1 else "one should"
             raise TooDear(
                 f"The words are right, but while the next module is busy, only {kept} word"
                 f"{'s' * (kept != 1)} found room, and {should}."
             )
+
+
+def _taken(trace: Trace, stream: str) -> int:
+    """How many words moved into a stream in the first BUSY cycles."""
+    return int(((trace[f"{stream}_valid"] == 1) & (trace[f"{stream}_ready"] == 1))[:BUSY].sum())
 
 
 def demand_early_ready(run: Run, ours: Run, ports: Ports) -> None:
