@@ -211,7 +211,7 @@ always_eight = edit(LAST, "always_eight", RULE, "out_last <= count == 7;", ("LEN
 
 PLANTED = {
     JOB: [
-        (forgets_images, "right in every case where the length of words is 1"),
+        (forgets_images, "Only the first image has results"),
         (keeps_images, "IMAGES keeps its number from job to job"),
         (forgets_start, "a register has to start it first"),
         (small_buffer, "is full, and no word came with last"),
