@@ -205,7 +205,8 @@ RIGHT_ON[order_kept] = (np.array([[1, 2]]), 2, 1, 1)
 RIGHT_ON[depth_kept] = (np.array([0, 1]), 9)
 for module in (positive, eight_bits, bytes_of_products, signless_products):
     RIGHT_ON[module] = (np.array([[5]], np.int8), np.array([[3]], np.int8))
-RIGHT_ON[old_sum_out] = (np.array([[7, 0]], np.int8), np.array([[2, 9]], np.int8))
+for module in (old_sum_out, held_sum_out):  # the last value is 0
+    RIGHT_ON[module] = (np.array([[7, 0]], np.int8), np.array([[2, 9]], np.int8))
 
 apart = edit(  # two registers, each with an always_ff of its own
     COLUMNS,
