@@ -36,6 +36,12 @@ swept = edited(
     "    if (rst) for (int i = 0; i < 256; i++) sums[i] <= 0;\n    else if (step) begin sums[k]",
 )
 
+sixteen_sums = edited(
+    "sixteen_sums",
+    "first_value ? 0 : sums[k]",
+    "first_value ? 0 : sums[k[3:0]]",
+    ("begin sums[k] <=", "begin sums[k[3:0]] <="),
+)
 held_sum_out = edited("held_sum_out", "y_data <= total;", "y_data <= sums[k];")
 eight_bits = edited("eight_bits", "x_data * w_data", "$signed(8'(x_data * w_data))")
 bytes_of_products = edited("bytes_of_products", "x_data * w_data", "{24'b0, 8'(x_data * w_data)}")
@@ -160,6 +166,7 @@ def depth_by_cycles(arrivals, work):
 PLANTED = {
     COLUMNS: [
         (held_sum_out, "held before this clock edge"),
+        (sixteen_sums, "266 of 266 elements are wrong"),
         (eight_bits, "Each product is cut to 8 bits."),
         (bytes_of_products, "cut to 8 bits without a sign"),
         (signless_products, "Each product has lost its sign"),
