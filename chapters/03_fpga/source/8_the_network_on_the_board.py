@@ -385,6 +385,7 @@ figures.guesses([("bytes taken", taken_guess, taken)])
 # |---|---|
 # | the send channel alone | more was sent than one packet, and nobody receives the next one |
 # | the receive channel alone | `last` is never set, too little or nothing was sent, or the buffer is a little too small |
+# | the receive channel, which was never started | nobody receives, and the circuit holds all that was sent |
 # | both | nobody receives, the buffer is too small, or START is missing |
 #
 # On a real board, `idle` and `error` of both channels tell this without waiting.
