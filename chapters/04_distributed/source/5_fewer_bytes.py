@@ -322,7 +322,7 @@ for run in [run for run in runs if run.rule == "linear"]:  # of both seeds
         sent = epochs * 2000 * run.bytes_per_sample
         row[5:] = epochs, predicted(sent, "B", "epochs x 2,000 photographs")
     rows.append(row)
-heads = ["seed", "batch", "learning rate", "all ranks' bytes a photograph", "loss after 20 epochs"]
+heads = ["seed", "batch", "learning rate", "bytes a photograph, all ranks", "loss after 20 epochs"]
 figures.table([*heads, "epochs until 1.5", "their bytes until then"], rows)
 
 # %% [markdown]

@@ -402,7 +402,8 @@ figures.table(["name", "today in tf.train", "in tf.compat.v1.train"], rows)
 # But there, `SyncReplicasOptimizer` is deprecated.
 # In its place stands `MultiWorkerMirroredStrategy`, synchronous and without servers; `ParameterServerStrategy`, which ran above, is asynchronous.
 # `Server` is called `tf.distribute.Server`.
-# We tried the four names with a single worker; asynchronous training did without `SyncReplicasOptimizer` in TensorFlow 1, too.
+# In TensorFlow 1, asynchronous training with parameter servers did without `SyncReplicasOptimizer`.
+# We tried the four names with one worker, so we have not seen several of them synchronised.
 #
 # ### <a id="C28"></a>C28 on trial
 #
