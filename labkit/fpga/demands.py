@@ -10,13 +10,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from labkit.checks.items import NotJudged, Refused, TooDear
+from labkit.checks.render import Code
 from labkit.fpga import place_and_route, prove, synthesize
 from labkit.fpga.errors import RTLError, ToolError, ToolMissing
+from labkit.fpga.ports import CLOCK
 from labkit.fpga.prove import FAILS, NOTHING, Proof
 from labkit.fpga.sources import with_support
 from labkit.fpga.synthesize import Synthesis
 from labkit.fpga.timing import Timing
 from labkit.fpga.tools import prompt
+from labkit.fpga.wave_table import wave_table
 from labkit.provenance import Quantity
 
 RESOURCES = {"lut": "LUTs", "ff": "flip-flops", "dsp": "DSPs", "bram36": "block RAMs"}
@@ -40,7 +43,23 @@ def refused_by_tools(so_far: str = "") -> Iterator[None]:
     except ToolError as error:
         raise NotJudged(f"{so_far} {error}".strip()) from None
     except RTLError as error:
-        raise Refused(str(error)) from None
+        raise refused(error) from None
+
+
+def refused(error: RTLError) -> Refused:
+    """What a tool says of the learner's module; the lines that it quotes stand apart."""
+    headline, *lines = str(error).splitlines()
+    return Refused(headline, *(Code(line.strip()) if line[:1] == " " else line for line in lines))
+
+
+def drawn(proof: Proof) -> list[Code]:
+    """The end of a counterexample, as a table of the ports; nothing where there is none."""
+    if not proof.counterexample:
+        return []
+    shown = {p.name: p for p in proof.ports.all if p.name != CLOCK}
+    values = {name: proof.counterexample[name] for name in shown}
+    last = len(next(iter(values.values()))) - 1
+    return [Code(wave_table(values, last, shown))]
 
 
 @dataclass(eq=False)
@@ -101,17 +120,18 @@ class Demands:
             return
         proof = self.proved(answer)
         if proof.holds in (FAILS, NOTHING):
-            raise TooDear(f"The words are right, but the solver is not content. {proof.explain()}")
+            said = f"The words are right, but the solver is not content. {proof.explain()}"
+            raise TooDear(said, *drawn(proof))
 
-    def shortest_run(self, answer: str) -> str:
-        """A sentence on the shortest run that breaks a rule; empty where none is asked or found."""
+    def shortest_run(self, answer: str) -> list[str | Code]:
+        """The shortest run that breaks a rule; nothing where none is asked or found."""
         if self.proves is None:
-            return ""
+            return []
         with suppress(NotJudged):
             self.proved(answer)
         if self.proof is None or not self.proof.counterexample:
-            return ""
-        return f"The shortest run that shows it: {self.proof.explain()}"
+            return []
+        return [f"The shortest run that shows it: {self.proof.explain()}", *drawn(self.proof)]
 
     def proved(self, answer: str) -> Proof:
         """The solver's answer on the learner's module; Refused where it fails."""

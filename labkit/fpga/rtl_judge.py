@@ -6,16 +6,26 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
+import numpy as np
+
 from labkit.checks.items import Refused, Unsolved
-from labkit.checks.render import Code
 from labkit.fpga import simulate
 from labkit.fpga.demands import Demands, refused_by_tools
+from labkit.fpga.first_apart import Paragraphs, of_wrong
 from labkit.fpga.ports import RESET, Port, Ports, read_ports
 from labkit.fpga.simulate import Simulation
 from labkit.fpga.sources import Sources, read_sources, with_support
+from labkit.fpga.stream_moves import stream_of
 from labkit.fpga.subset import refuse_foreign
-from labkit.fpga.trials import demand_early_ready, demand_patience, demand_reset, demand_room, same
-from labkit.fpga.wave_table import wave_table
+from labkit.fpga.trials import (
+    STALLS,
+    Bench,
+    demand_early_ready,
+    demand_patience,
+    demand_reset,
+    demand_room,
+    same,
+)
 from labkit.provenance import Quantity
 
 
@@ -48,6 +58,7 @@ class RTLJudge:
     given: str | None = None
     keeps: int = 0
     early_ready: bool = False
+    outputs: Sequence[str] = ("y",)
     runs: dict[bytes, Simulation] = field(default_factory=dict, init=False)
 
     # --- what an `Exercise` asks for
@@ -73,17 +84,15 @@ class RTLJudge:
         longest = max(self.runs.values(), key=lambda run: int(run.cycles))
         return [("cycles of the longest case", longest.cycles), *self.demands.costs()]
 
-    def locate(self, inputs: tuple, output: str, index: tuple[int, ...]) -> list[Any]:
+    def locate(self, inputs: tuple, output: str, index: tuple[int, ...]) -> Paragraphs:
         """Where the wrong element of an output shows in a waveform: the cycles around it."""
         simulation = self.runs.get(pickle.dumps(inputs))
         if simulation is None or not index:
             return []
-        times = simulation.times.get(output, ())
-        word = 0 if len(times) == 1 else index[0]  # the lanes of a single word are all in it
-        if word >= len(times):
-            return []
-        cycle = int(times[word])
-        return [f"It shows in clock cycle {cycle}:", Code(wave_table(simulation.trace, cycle))]
+        single = len(simulation.times.get(stream_of(output), ())) == 1
+        word = 0 if single else index[0]  # the lanes of a single word are all in it
+        ours = self.simulated(self.solution, inputs)
+        return of_wrong(simulation, ours, output, word, stalled=False)
 
     # --- ports
 
@@ -132,34 +141,42 @@ class RTLJudge:
     def judged(self, answer: str, inputs: tuple) -> Any:
         """The outputs; Refused, TooDear or NotJudged where these say all."""
         with self.demands.asking():
-            simulation = self.simulated(answer, inputs)
-            outputs = self.read(simulation, *inputs)
+            bench = self.bench(answer, inputs)
+            simulation, said, ended = bench.tried()
+            if not ended:
+                headline, details = said
+                raise Refused(headline, *details)
             self.runs[pickle.dumps(inputs)] = simulation
-            expected = self.plain(self.solution, *inputs)
-            if not same(outputs, expected):
+            outputs = self.read(simulation, *inputs)
+            if not same(arrays(outputs), bench.right.read):
                 return outputs
-            self.try_further(answer, inputs, expected)
+            stalled = demand_patience(bench, partial(self.demands.shortest_run, answer))
+            if RESET in self.ports and self.ports.streams_out:  # other outputs may keep old values
+                demand_reset(bench, stalled)
         self.demands.demand_proof(answer)
         self.demands.demand_few_cycles(int(simulation.cycles), inputs)
         if self.keeps:
-            demand_room(partial(self.simulated, answer, inputs), simulation, self.ports, self.keeps)
+            demand_room(bench, simulation, self.ports, self.keeps)
         if self.early_ready:
-            runs = (partial(self.simulated, module, inputs) for module in (answer, self.solution))
-            demand_early_ready(*runs, self.ports)
+            ours = self.simulated(self.solution, inputs, stalls=STALLS)
+            demand_early_ready(bench, ours, self.ports)
         self.demands.demand_few_gates(answer)
         self.demands.demand_fast_clock(answer)
         return outputs
 
-    def try_further(self, answer: str, inputs: tuple, expected: Any) -> None:
-        """Unsteady where the words are right only without stalls, or only after the first reset."""
-        run = partial(self.simulated, answer, inputs)
+    def bench(self, answer: str, inputs: tuple) -> Bench:
+        """The learner's module and ours on the inputs of a case; RTLError where one is refused."""
+        return Bench(
+            partial(self.simulated, answer, inputs),
+            lambda simulation: arrays(self.read(simulation, *inputs)),
+            self.simulated(self.solution, inputs),
+            self.outputs,
+        )
 
-        def read(simulation: Simulation) -> Any:
-            return self.read(simulation, *inputs)
 
-        demand_patience(run, read, expected, partial(self.demands.shortest_run, answer))
-        if RESET in self.ports and self.ports.streams_out:  # other outputs may keep old values
-            demand_reset(run, read, expected)
+def arrays(read: Any) -> tuple[np.ndarray, ...]:
+    """What `read` gives, as a tuple of arrays."""
+    return read if isinstance(read, tuple) else (read,)
 
 
 def unlike(ours: Port, theirs: Port) -> str:
