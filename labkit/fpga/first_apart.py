@@ -107,7 +107,7 @@ def of_missing(mine: Simulation, ours: Simulation, stream: str, stalled: bool) -
     said = [f"No word moves {since}: {'; '.join(waiting(mine.trace, last))}."]
     word = len(mine.times[stream])
     shown = max(last, 0)
-    happened = unsteady(mine, last) or overrun(mine, stream, word)
+    happened = unsteady(mine, mine.trace.cycles) or overrun(mine, stream, word)
     if happened:
         said.append(happened.sentence)
         shown = happened.cycle

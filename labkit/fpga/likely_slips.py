@@ -5,10 +5,10 @@ before, and can be said in words of the text: a `;`, a `begin`, an `assign` is m
 """
 
 import re
-from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import NamedTuple
 
+from labkit.fpga.blocks import BEGIN_ANEW, OPENS, Structure, tokens
 from labkit.fpga.sources import Sources, without_comments
 
 
@@ -19,15 +19,6 @@ class Slip(NamedTuple):
     line: int
 
 
-_TOKEN = re.compile(r"`?[A-Za-z_$][\w$]*|[^\s\w]")
-_PROCESSES = {"always_ff", "always_comb", "always", "always_latch", "initial"}
-_OPENS = {
-    "begin": "end",
-    "module": "endmodule",
-    "function": "endfunction",
-    "generate": "endgenerate",
-}
-_OPENS |= dict.fromkeys(("case", "casez"), "endcase")
 _HEADER = r"\s*(?:end\b)?\s*(?:else\b)?\s*(?:(?:if|for)\s*\((?:[^()]|\([^()]*\))*\))?\s*"
 _ASSIGNMENT = re.compile(rf"{_HEADER}[A-Za-z_]\w*(?:\s*\[[^]]*\])*\s*(?P<arrow><?=)(?!=)")
 _UNENDED = re.compile(rf"{_HEADER}(?:assign|logic|wire|reg|[\w\[\]:+ ]+<?=).*[\w)\]}}]$")
@@ -38,6 +29,9 @@ _DECLARED = r"\b(?:logic|wire|reg|int|genvar|parameter|localparam)\b[^;)]*\b{}\b
 _FOREIGN = {"and": "&&", "or": "||", "not": "!", "elif": "else if", "elsif": "else if"}
 _KEPT_APART = "`assign` takes `=`; `<=` belongs into `always_ff`."
 _NO_PARENTHESES = "The condition of an `if` stands in parentheses: `if (a && b)`."
+_LOOP = (
+    "The loop declares its variable: `for (int {0} ...` in `always`, `for (genvar {0} ...` outside."
+)
 _NO_SEMICOLON = "Line {} does not end with `;`."
 _ASSIGN_INSIDE = "Inside of `always` there is no `assign`: the assignment stands alone."
 _LEFT_OPEN = "The `{}` of line {} is still open: write `{}` before this."
@@ -73,6 +67,8 @@ def _unknown_name(text: str, line: int, words: str) -> Slip | None:
     if found is None:
         return None
     name = found["name"]
+    if re.search(rf"\bfor\s*\(\s*{name}\b", text.splitlines()[line - 1]):
+        return Slip(_LOOP.format(name), line)
     names = set(re.findall(r"\b[A-Za-z_]\w*\b", text)) - {name}
     declared = sorted(one for one in names if re.search(_DECLARED.format(one), text))
     near = get_close_matches(name, declared, n=1, cutoff=0.8)
@@ -95,11 +91,11 @@ def _of_grammar(text: str, line: int) -> Slip | None:
 def _at_the_end(text: str) -> Slip | None:
     """What is still open where the text ends."""
     lines = text.rstrip().splitlines()
-    blocks = _Structure(lines, len(lines) + 1).blocks
+    blocks = Structure(lines, len(lines) + 1).blocks
     if not blocks:
         return None
     block, opened = blocks[-1]
-    return Slip(f"The `{block}` of line {opened} has no `{_OPENS[block]}`.", opened)
+    return Slip(f"The `{block}` of line {opened} has no `{OPENS[block]}`.", opened)
 
 
 def _of_the_line(here: str, line: int) -> Slip | None:
@@ -122,56 +118,10 @@ def _no_semicolon(lines: list[str], line: int) -> Slip | None:
     return None
 
 
-class _Structure:
-    """What is open before a line: blocks, and the process that the line may be in."""
-
-    def __init__(self, lines: list[str], line: int) -> None:
-        self.blocks: list[tuple[str, int]] = []  # the words that opened them, and their lines
-        self.process: tuple[str, int] | None = None
-        self.ended: tuple[str, int] | None = None  # the latest process, if nothing came after it
-        self.header = 0  # the line of the latest `if`, `else` or process
-        self._depth, self._parentheses, self._through = 0, 0, False
-        for word, number in _words(lines[: line - 1]):
-            self._take(word, number)
-
-    def _take(self, word: str, number: int) -> None:
-        if self._through and word != "else":
-            self.ended, self.process = self.process, None
-        self._through = False
-        self._parentheses += (word == "(") - (word == ")")
-        if word in _PROCESSES:
-            self.process, self._depth = (word, number), len(self.blocks)
-        if word in _PROCESSES or word in ("if", "else"):
-            self.header = number
-        if word in _OPENS:
-            self.blocks.append((word, number))
-        elif self.blocks and word == _OPENS[self.blocks[-1][0]]:
-            self.blocks.pop()
-            self._end_process()
-        elif word == ";" and not self._parentheses:
-            self._end_process()
-        elif word in ("assign", "logic", "endmodule"):
-            self.ended = None
-
-    def _end_process(self) -> None:
-        self._through = self.process is not None and len(self.blocks) == self._depth
-
-    def settle(self, word: str) -> None:
-        """The line begins with this word."""
-        if self._through and word != "else":
-            self.ended, self.process = self.process, None
-
-
-def _words(lines: list[str]) -> Iterator[tuple[str, int]]:
-    for number, text in enumerate(lines, start=1):
-        for word in _TOKEN.findall(text):
-            yield word, number
-
-
 def _of_the_structure(lines: list[str], here: str, line: int) -> Slip | None:
     """A block that is not closed, or a statement where none can stand."""
-    structure = _Structure(lines, line)
-    first = _TOKEN.findall(here)[0]
+    structure = Structure(lines, line)
+    first, *rest = tokens(here)
     structure.settle(first)
     block, opened = structure.blocks[-1] if structure.blocks else ("", 0)
     if block == "begin" and first in ("else", "endmodule"):
@@ -179,8 +129,20 @@ def _of_the_structure(lines: list[str], here: str, line: int) -> Slip | None:
     if first == "assign" and structure.process:
         return Slip(_ASSIGN_INSIDE, line)
     found = _ASSIGNMENT.match(here)
-    if structure.process or not (found or first == "end"):
+    if structure.process:
+        return _ended_within(structure, [first, *rest], line)
+    if not (found or first == "end"):
         return None
-    if structure.ended:
-        return Slip(_ONE_STATEMENT.format(structure.header, *structure.ended), structure.header)
-    return Slip(_OUTSIDE[found["arrow"]], line) if found else None
+    if structure.ended is None:
+        return Slip(_OUTSIDE[found["arrow"]], line) if found else None
+    return Slip(_ONE_STATEMENT.format(structure.header, *structure.ended), structure.header)
+
+
+def _ended_within(structure: Structure, words: list[str], line: int) -> Slip | None:
+    """The process that the line is in ends in the middle of it."""
+    process = structure.process
+    for word in words:
+        structure.take(word, line)
+        if structure.process is None and word not in BEGIN_ANEW:
+            return Slip(_ONE_STATEMENT.format(structure.header, *process), structure.header)
+    return None

@@ -27,6 +27,7 @@ ADVICE = {
     "UNDRIVEN": "Assign it, or remove it.",
     "WIDTHTRUNC": "If that is meant, say so with a cast, `{}'(...)`; else widen the left side.",
 }
+_OPTIONS = ["--lint-only", "-Wall", "-Wno-fatal", "--no-timing"]
 _WRITTEN = (__file__, subset.__file__, elaborate.__file__, lost_bits.__file__)  # what judges here
 # Words of Verilator's about a name, and ours.
 _OWN = {
@@ -65,8 +66,7 @@ def lint(sources: Sources, parameters: dict[str, int], cpp: bool = False) -> Non
     """
     refuse_foreign(sources)
     with sources.laid_out() as folder:
-        options = ["--lint-only", "-Wall", "-Wno-fatal", "--no-timing"]
-        done = run_verilator(options, sources, parameters, folder)
+        done = run_verilator(_OPTIONS, sources, parameters, folder)
         findings = list(_FINDING.finditer(done.stderr))
         cuts = any(finding["code"] == "WIDTHTRUNC" for finding in findings)
         harmless = lost_bits.harmless(sources, parameters, folder) if cuts else set()
@@ -77,6 +77,15 @@ def lint(sources: Sources, parameters: dict[str, int], cpp: bool = False) -> Non
     if found.checked is None:
         raise found.refusal()
     _judge_yosys(found.checked, sources)
+
+
+def refuse_errors(sources: Sources) -> None:
+    """Raises RTLError for the first error of Verilator's, which takes a hundredth of a second."""
+    refuse_foreign(sources)
+    with sources.laid_out() as folder:
+        done = run_verilator(_OPTIONS, sources, {}, folder)
+    errors = [one for one in _FINDING.finditer(done.stderr) if one["kind"] == "Error"]
+    _judge_verilator(errors, set(), sources)
 
 
 def lint_once(sources: Sources, parameters: dict[str, int]) -> None:

@@ -84,6 +84,7 @@ def rtl_exercise(
         plain=judge.plain,
         fallback=solution,
         locate=judge.locate,
+        ahead=judge.ahead,
         **(defaults | fields),
     )
 

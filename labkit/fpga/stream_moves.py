@@ -159,10 +159,10 @@ def first_other(run: Simulation, before: Simulation) -> Happened | None:
             offered = (run.trace[valid] == 1)[:length] & (before.trace[valid] == 1)[:length]
             other &= offered | (name == valid) | name.endswith("_ready")
         if other.any():
-            found.append((int(np.argmax(other)), name))
+            found.append((int(np.argmax(other)), not name.endswith("_valid"), name))
     if not found:
         return None
-    cycle, name = min(found)
+    cycle, _, name = min(found)  # of one cycle, valid first: it says most
     signal = run.trace.signals[name]
     now, was = (as_shown(its.trace[name][cycle], signal) for its in (run, before))
     return Happened(
