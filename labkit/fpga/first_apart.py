@@ -13,6 +13,7 @@ from labkit.checks.phrasing import number_pair
 from labkit.checks.render import Code
 from labkit.fpga.simulate import Simulation
 from labkit.fpga.stream_moves import (
+    early,
     moved_at_all,
     never_offered,
     overrun,
@@ -23,7 +24,7 @@ from labkit.fpga.stream_moves import (
     unsteady,
     waiting,
 )
-from labkit.fpga.wave_table import wave_table
+from labkit.fpga.wave_table import Lane, wave_table
 
 Paragraphs = list[str | Code]
 
@@ -59,7 +60,7 @@ def first_apart(
         return headline, of_missing(mine.run, ours.run, stream, stalled)
     got, expected = number_pair(mine.read[place][index], right[index])
     return f"{element} is {got}; it should be {expected}.", of_wrong(
-        mine.run, ours.run, name, word, stalled
+        mine, ours.run, place, index, outputs, stalled
     )
 
 
@@ -78,25 +79,42 @@ def _place(
     return min(found, key=lambda one: one[1][0], default=None)
 
 
-def of_wrong(mine: Simulation, ours: Simulation, name: str, word: int, stalled: bool) -> Paragraphs:
-    """Where the wrong word of an output shows, and what happened before."""
+def of_wrong(
+    mine: Words,
+    ours: Simulation,
+    place: int,
+    index: tuple[int, ...],
+    outputs: Sequence[str],
+    stalled: bool,
+) -> Paragraphs:
+    """Where a wrong element of an output shows, and what happened before."""
+    name, word, run = outputs[place], index[0], mine.run
     stream = stream_of(name)
-    times = mine.times.get(stream, ())
+    times = run.times.get(stream, ())
     if word >= len(times):
         return []
     cycle = int(times[word])
-    port = name if name in mine.trace else f"{stream}_data"
+    port = name if name in run.trace else f"{stream}_data"
     right = ours.outputs[stream]
     happened = (
-        unsteady(mine, cycle)
-        or repeated(mine, right, stream, word)
-        or skipped(mine, right, stream, word)
-        or (still(mine, stream, word) if stalled else None)
+        unsteady(run, cycle)
+        or repeated(run, right, stream, word)
+        or skipped(run, right, stream, word)
+        or (still(run, stream, word) if stalled else early(run, ours, stream, word))
     )
     shows = f"It shows in clock cycle {cycle}, in `{port}`"
+    lane = _lane(run, port, mine.read[place], index)
     if happened is None:
-        return [f"{shows}:", table(mine, cycle)]
-    return [f"{shows}. {happened.sentence}", table(mine, happened.cycle)]
+        return [f"{shows}:", table(run, cycle, lane)]
+    return [f"{shows}. {happened.sentence}", table(run, happened.cycle, lane)]
+
+
+def _lane(run: Simulation, port: str, read: np.ndarray, index: tuple[int, ...]) -> Lane | None:
+    """The lane of the port that a row of several numbers has at this index."""
+    lanes = read.shape[1] if read.ndim == 2 else 1
+    if lanes == 1 or run.trace.signals[port].width % lanes:
+        return None
+    return Lane(port, index[1], run.trace.signals[port].width // lanes)
 
 
 def of_missing(mine: Simulation, ours: Simulation, stream: str, stalled: bool) -> Paragraphs:
@@ -121,6 +139,6 @@ def of_missing(mine: Simulation, ours: Simulation, stream: str, stalled: bool) -
     return [" ".join(said), table(mine, shown)]
 
 
-def table(run: Simulation, cycle: int) -> Code:
+def table(run: Simulation, cycle: int, lane: Lane | None = None) -> Code:
     """All ports in the cycles around one."""
-    return Code(wave_table(run.trace, cycle))
+    return Code(wave_table(run.trace, cycle, lane=lane))

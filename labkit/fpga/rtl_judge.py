@@ -12,7 +12,7 @@ import numpy as np
 from labkit.checks.items import Case, Refused, Unsolved
 from labkit.fpga import simulate
 from labkit.fpga.demands import Demands, refused_by_tools
-from labkit.fpga.first_apart import Paragraphs, of_wrong
+from labkit.fpga.first_apart import Paragraphs, Words, of_wrong
 from labkit.fpga.lint import refuse_errors
 from labkit.fpga.models import Model, compiled
 from labkit.fpga.port_demands import demand_ports
@@ -20,7 +20,6 @@ from labkit.fpga.ports import RESET, Ports, read_ports
 from labkit.fpga.side_by_side import side_by_side
 from labkit.fpga.simulate import Simulation
 from labkit.fpga.sources import Sources, read_sources, with_support
-from labkit.fpga.stream_moves import stream_of
 from labkit.fpga.trials import (
     STALLS,
     Bench,
@@ -147,10 +146,10 @@ class RTLJudge:
         simulation = self.runs.get(pickle.dumps(inputs))
         if simulation is None or not index:
             return []
-        single = len(simulation.times.get(stream_of(output), ())) == 1
-        word = 0 if single else index[0]  # the lanes of a single word are all in it
         ours = self.simulated(self.solution, inputs)
-        return of_wrong(simulation, ours, output, word, stalled=False)
+        words = Words(simulation, arrays(self.read(simulation, *inputs)))
+        place = self.outputs.index(output)
+        return of_wrong(words, ours, place, index, self.outputs, stalled=False)
 
     # --- ports
 

@@ -82,6 +82,8 @@ def repeated(run: Simulation, right: np.ndarray, stream: str, word: int) -> Happ
     if word == 0 or got[word] != got[word - 1] or got[word - 1] != right[word - 1]:
         return None
     taken, again = (int(run.times[stream][one]) for one in (word - 1, word))
+    if any(moves[taken:again].any() for name, moves in moved(run.trace).items() if name != stream):
+        return None  # then it may be another word
     return Happened(
         f"It is the word before once more: that was taken in cycle {taken}, and `{stream}_valid` "
         f"is 1 for it again in cycle {again}. Once a word is taken, valid has to fall, unless the "
@@ -95,11 +97,22 @@ def skipped(run: Simulation, right: np.ndarray, stream: str, word: int) -> Happe
     got = run.outputs[stream][word]
     if word + 1 == len(right) or got == right[word] or got != right[word + 1]:
         return None
-    lost = "It is the word after: the one that should come is lost."
     found = overrun(run, stream, word)
     if found is None:
-        return Happened(lost, int(run.times[stream][word]))
-    return Happened(f"{lost} {found.sentence}", found.cycle)
+        return None
+    return Happened(
+        f"It is the word after: the one before it is lost. {found.sentence}", found.cycle
+    )
+
+
+def early(run: Simulation, ours: Simulation, stream: str, word: int) -> Happened | None:
+    """The word comes before ours, which is right."""
+    cycle, right = int(run.times[stream][word]), int(ours.times[stream][word])
+    if cycle >= right:
+        return None
+    return Happened(
+        f"Ours hands this word over in cycle {right}: is `{stream}_valid` 1 too early?", cycle
+    )
 
 
 def overrun(run: Simulation, stream: str, word: int) -> Happened | None:

@@ -49,9 +49,21 @@ def test_two_equal_words_are_no_repetition_where_both_are_asked_for():
 def test_a_word_that_is_lost_since_the_next_one_moved_in():
     happened = stream_moves.skipped(LOST, np.array([5, 6, 7]), "y", 0)
     assert happened.cycle == 1
-    assert "It is the word after: the one that should come is lost." in happened.sentence
+    assert "It is the word after: the one before it is lost." in happened.sentence
     assert "In cycle 1 a word of `x` moves in while one waits at `y`" in happened.sentence
     assert stream_moves.skipped(LOST, np.array([6, 8, 7]), "y", 0) is None
+
+
+def test_a_word_that_comes_before_ours():
+    happened = stream_moves.early(TWICE, LOST, "y", 0)
+    assert happened.cycle == 1
+    assert happened.sentence == "Ours hands this word over in cycle 2: is `y_valid` 1 too early?"
+    assert stream_moves.early(LOST, TWICE, "y", 0) is None
+
+
+def test_a_word_is_not_once_more_there_where_another_has_moved_in():
+    again = run("1 1 0 1 5 0/ 1 1 1 1 5 5/ 0 1 1 1 0 5")
+    assert stream_moves.repeated(again, np.array([5, 9]), "y", 1) is None
 
 
 def test_a_still_cycle_is_one_in_which_no_word_moves():

@@ -4,7 +4,7 @@ import numpy as np
 
 from labkit.fpga.ports import Port
 from labkit.fpga.traces import Trace
-from labkit.fpga.wave_table import wave_table
+from labkit.fpga.wave_table import Lane, wave_table
 
 
 def test_the_table_has_a_column_for_each_cycle():
@@ -28,3 +28,10 @@ def test_numbers_side_by_side_are_hexadecimal():
         ["wide,", "hex", "…00000001"],
         ["y", "-1"],
     ]
+
+
+def test_a_lane_of_a_wide_port_has_a_row_of_its_own():
+    trace = Trace([Port("y", False, 96, False)], np.array([[1, 0xFFFFFFFE, 3]], "<u4"), 0)
+    lines = wave_table(trace, 0, lane=Lane("y", 1, 32)).splitlines()
+    assert lines[1].split() == ["y,", "hex", "…00000001"]
+    assert lines[2].split() == ["y,", "lane", "1", "-2"]
