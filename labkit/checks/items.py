@@ -89,6 +89,8 @@ class Exercise:
                     oracle's signature that launches f; may raise `Refused`, a sentence
     memory          memory(*args) -> the bytes that a call may hold at a time, where that is the
                     point of the exercise; None: they are not looked at
+    ahead           with an adapter: ahead(f, cases) may prepare what the cases need of f; it says
+                    nothing, and raises nothing
     plain           with an adapter: plain(f, *args) gives what f computes, and judges nothing
     fallback        what `check` hands on when the answer is wrong, if that is not the oracle
                     itself (with an adapter: a working kernel, the text of a working module)
@@ -122,6 +124,7 @@ class Exercise:
     dtype: str | tuple[str | None, ...] | None = None
     memory: Callable[..., int] | None = None
     adapter: Callable[[Callable], Callable] | None = None
+    ahead: Callable[[Callable, list[Case]], None] | None = None
     plain: Callable | None = None
     fallback: Callable | str | None = None
     plain_python: bool = False

@@ -60,6 +60,8 @@ def _judge(exercise: Exercise, f: Callable) -> Message:
     obstacle = unfit(exercise, f, cases)
     if obstacle is not None:
         return messages.not_run(obstacle)
+    if exercise.ahead is not None:
+        exercise.ahead(f, cases)
     may_call_anything = handed_on_codes() | {id(check.__code__)}
     run = run_watched(exercise, f, cases, answers=ANSWERS, exempt=may_call_anything)
     if run.expected is None:

@@ -5,18 +5,23 @@ words against the module, as `Refused`; that a tool could not work, as `NotJudge
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from labkit.checks.items import NotJudged, Refused, TooDear
+from labkit.checks.render import Code
 from labkit.fpga import place_and_route, prove, synthesize
 from labkit.fpga.errors import RTLError, ToolError, ToolMissing
+from labkit.fpga.ports import CLOCK
 from labkit.fpga.prove import FAILS, NOTHING, Proof
 from labkit.fpga.sources import with_support
 from labkit.fpga.synthesize import Synthesis
 from labkit.fpga.timing import Timing
 from labkit.fpga.tools import prompt
+from labkit.fpga.wave_table import wave_table
 from labkit.provenance import Quantity
 
 RESOURCES = {"lut": "LUTs", "ff": "flip-flops", "dsp": "DSPs", "bram36": "block RAMs"}
@@ -40,7 +45,23 @@ def refused_by_tools(so_far: str = "") -> Iterator[None]:
     except ToolError as error:
         raise NotJudged(f"{so_far} {error}".strip()) from None
     except RTLError as error:
-        raise Refused(str(error)) from None
+        raise refused(error) from None
+
+
+def refused(error: RTLError) -> Refused:
+    """What a tool says of the learner's module; the lines that it quotes stand apart."""
+    headline, *lines = str(error).splitlines()
+    return Refused(headline, *(Code(line.strip()) if line[:1] == " " else line for line in lines))
+
+
+def drawn(proof: Proof) -> list[Code]:
+    """The end of a counterexample, as a table of the ports; nothing where there is none."""
+    if not proof.counterexample:
+        return []
+    shown = {p.name: p for p in proof.ports.all if p.name != CLOCK}
+    values = {name: proof.counterexample[name] for name in shown}
+    last = len(next(iter(values.values()))) - 1
+    return [Code(wave_table(values, last, shown))]
 
 
 @dataclass(eq=False)
@@ -59,17 +80,38 @@ class Demands:
     gates: Mapping[str, int] = field(default_factory=dict)
     clock: float | None = None
     gate_parameters: Mapping[str, int] = field(default_factory=dict)
-    proof: Proof | None = field(default=None, init=False)
-    synthesis: Synthesis | None = field(default=None, init=False)
-    timing: Timing | None = field(default=None, init=False)
+    answers: dict[str, Future] = field(default_factory=dict, init=False)
     unjudged: dict[str, NotJudged] = field(default_factory=dict, init=False)
 
     def forget(self) -> None:
         """Another module comes."""
-        self.proof = None
-        self.synthesis = None
-        self.timing = None
+        self.answers.clear()
         self.unjudged.clear()
+
+    def asks(self, answer: str) -> dict[str, Callable[[], Any]]:
+        """What the tools are asked for: "proof", "synthesis", "timing", and "ours", its limit."""
+        mine = with_support(answer, self.support), self.top
+        asked = {}
+        if self.proves is not None:
+            asked["proof"] = partial(prove, *mine, properties=self.proves)
+        if self.gates:
+            asked["synthesis"] = partial(synthesize, *mine, dict(self.gate_parameters))
+        if self.clock is not None:
+            ours = with_support(self.solution, self.support), self.top
+            asked["timing"] = partial(place_and_route, *mine)
+            asked["ours"] = partial(place_and_route, *ours)
+        return asked
+
+    def told(self, name: str, answer: str) -> Any:
+        """What a tool says of the learner's module; Refused or NotJudged where it does not."""
+        with self.asking(WORDS_RIGHT):
+            if name not in self.answers:
+                self.answers[name] = Future()
+                try:
+                    self.answers[name].set_result(self.asks(answer)[name]())
+                except RTLError as error:
+                    self.answers[name].set_exception(error)
+            return self.answers[name].result()
 
     @contextmanager
     def asking(self, so_far: str = "") -> Iterator[None]:
@@ -85,9 +127,10 @@ class Demands:
 
     def costs(self) -> list[tuple[str, Quantity]]:
         """Rows (label, quantity) of what is limited, beside the cycles."""
-        rows = [(RESOURCES[name], getattr(self.synthesis, name)) for name in self.gates]
-        if self.timing is not None:
-            rows.append(("highest clock on the ECP5", self.timing.fmax))
+        found = {name: answer.result() for name, answer in self.answers.items()}
+        rows = [(RESOURCES[name], getattr(found["synthesis"], name)) for name in self.gates]
+        if "timing" in found:
+            rows.append(("highest clock on the ECP5", found["timing"].fmax))
         return rows
 
     # --- rules that no input may break
@@ -99,28 +142,20 @@ class Demands:
         """
         if self.proves is None:
             return
-        proof = self.proved(answer)
+        proof: Proof = self.told("proof", answer)
         if proof.holds in (FAILS, NOTHING):
-            raise TooDear(f"The words are right, but the solver is not content. {proof.explain()}")
+            said = f"The words are right, but the solver is not content. {proof.explain()}"
+            raise TooDear(said, *drawn(proof))
 
-    def shortest_run(self, answer: str) -> str:
-        """A sentence on the shortest run that breaks a rule; empty where none is asked or found."""
+    def shortest_run(self, answer: str) -> list[str | Code]:
+        """The shortest run that breaks a rule; nothing where none is asked or found."""
         if self.proves is None:
-            return ""
+            return []
         with suppress(NotJudged):
-            self.proved(answer)
-        if self.proof is None or not self.proof.counterexample:
-            return ""
-        return f"The shortest run that shows it: {self.proof.explain()}"
-
-    def proved(self, answer: str) -> Proof:
-        """The solver's answer on the learner's module; Refused where it fails."""
-        if self.proof is None:
-            with self.asking(WORDS_RIGHT):
-                self.proof = prove(
-                    with_support(answer, self.support), self.top, properties=self.proves
-                )
-        return self.proof
+            proof: Proof = self.told("proof", answer)
+            if proof.counterexample:
+                return [f"The shortest run that shows it: {proof.explain()}", *drawn(proof)]
+        return []
 
     # --- limits
 
@@ -139,14 +174,9 @@ class Demands:
         """TooDear where the synthesised module uses more than the exercise allows."""
         if not self.gates:
             return
-        if self.synthesis is None:
-            with self.asking(WORDS_RIGHT):
-                parameters = dict(self.gate_parameters)
-                self.synthesis = synthesize(
-                    with_support(answer, self.support), self.top, parameters
-                )
+        synthesis: Synthesis = self.told("synthesis", answer)
         for resource, enough in self.gates.items():
-            used = float(getattr(self.synthesis, resource))
+            used = float(getattr(synthesis, resource))
             if used > enough:
                 raise TooDear(
                     f"The words are right, but the module takes {used:g} {RESOURCES[resource]}, "
@@ -157,13 +187,11 @@ class Demands:
         """TooDear where a path between two registers is much longer than in the course's module."""
         if self.clock is None:
             return
-        if self.timing is None:
-            with self.asking(WORDS_RIGHT):
-                self.timing = place_and_route(with_support(answer, self.support), self.top)
-        ours = place_and_route(with_support(self.solution, self.support), self.top)
-        if float(self.timing.fmax) < self.clock * float(ours.fmax):
+        timing: Timing = self.told("timing", answer)
+        ours: Timing = self.told("ours", answer)
+        if float(timing.fmax) < self.clock * float(ours.fmax):
             raise TooDear(
-                f"The words are right, but the highest clock is {self.timing.fmax.number} on the "
+                f"The words are right, but the highest clock is {timing.fmax.number} on the "
                 f"ECP5, and ours reaches {ours.fmax.number}. Which path between two registers is "
                 "still long?"
             )

@@ -1,6 +1,6 @@
 """`RTLError`: what is wrong with a hardware description, in a sentence with file and line.
 
-Its kind `ToolError` says that a tool could not judge it.
+Its kind `ToolError` says that a tool could not judge it, and `DoesNotEnd` how far a run has come.
 """
 
 
@@ -14,6 +14,17 @@ class RTLError(Exception):
     def __init__(self, sentence: str, line: int | None = None) -> None:
         super().__init__(sentence)
         self.line = line
+
+
+class DoesNotEnd(RTLError):
+    """A run in which the words that it waits for do not come.
+
+    run   the `Simulation` up to where it was given up
+    """
+
+    def __init__(self, sentence: str, run: object) -> None:
+        super().__init__(sentence)
+        self.run = run
 
 
 class ToolError(RTLError):

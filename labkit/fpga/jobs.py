@@ -36,6 +36,7 @@ class Plan:
         watch: Sequence[str],
         trace: bool,
         again_after: int,
+        idle: int,
     ) -> None:
         """The arguments are those of `simulate`; raises RTLError where they do not fit."""
         self.model = model
@@ -47,6 +48,7 @@ class Plan:
         watch = arguments.texts("watch", watch, '["count"]')
         self._stalls = checked(stalls)
         self._again_after = again(again_after, self.limit, self.ports, inputs)
+        self._idle = arguments.whole("idle", idle, least=0)
         self.streams_in = self.ports.streams_in
         self.streams_out = self.ports.streams_out
         check_names(self.ports, inputs, stalls if isinstance(stalls, Mapping) else {})
@@ -76,6 +78,7 @@ class Plan:
             "limit": self.limit if cycles is None else max(self.limit, cycles),
             "rows": rows_that_fit(self.recorded),
             "again_after": self._again_after,
+            "idle": self._idle,
         }
 
     def _values(self, stream: str, inputs: Mapping[str, object]) -> np.ndarray:

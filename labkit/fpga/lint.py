@@ -9,6 +9,7 @@ import re
 from labkit.fpga import elaborate, lost_bits, subset
 from labkit.fpga.elaborate import elaborated
 from labkit.fpga.errors import RTLError
+from labkit.fpga.likely_slips import likely
 from labkit.fpga.remembered import remembered, text_of
 from labkit.fpga.sources import Sources, without_comments
 from labkit.fpga.subset import refuse_foreign
@@ -24,9 +25,23 @@ ADVICE = {
     "MULTIDRIVEN": "Assign each signal in one place only.",
     "PINMISSING": "Connect each port of the instance; `.name()` leaves an output open.",
     "UNDRIVEN": "Assign it, or remove it.",
-    "WIDTHTRUNC": "If that is meant, say so with a cast, `8'(...)`; else widen the left side.",
+    "WIDTHTRUNC": "If that is meant, say so with a cast, `{}'(...)`; else widen the left side.",
 }
+_OPTIONS = ["--lint-only", "-Wall", "-Wno-fatal", "--no-timing"]
 _WRITTEN = (__file__, subset.__file__, elaborate.__file__, lost_bits.__file__)  # what judges here
+# Words of Verilator's about a name, and ours.
+_OWN = {
+    r"Procedural assignment to wire.*'(\w+)'": (
+        "A process assigns to `{0}`, which is a wire. Declare it `logic {0};`."
+    ),
+    r"Blocking and non-blocking assignments.*'(\w+)'": (
+        "`{0}` is assigned with `=` in one place and with `<=` in another. Assign each signal in "
+        "one place only."
+    ),
+    r"Non-genvar used in generate for: '(\w+)'": (
+        "The loop makes copies of hardware, so its `{0}` is a genvar: `for (genvar {0} = 0; ...`."
+    ),
+}
 _FINDING = re.compile(
     r"^%(?P<kind>Error|Warning)(?:-(?P<code>\w+))?: (?P<file>[\w.-]+):"
     r"(?P<line>\d+):(?P<column>\d+): (?P<words>.*)$",
@@ -51,8 +66,7 @@ def lint(sources: Sources, parameters: dict[str, int], cpp: bool = False) -> Non
     """
     refuse_foreign(sources)
     with sources.laid_out() as folder:
-        options = ["--lint-only", "-Wall", "-Wno-fatal", "--no-timing"]
-        done = run_verilator(options, sources, parameters, folder)
+        done = run_verilator(_OPTIONS, sources, parameters, folder)
         findings = list(_FINDING.finditer(done.stderr))
         cuts = any(finding["code"] == "WIDTHTRUNC" for finding in findings)
         harmless = lost_bits.harmless(sources, parameters, folder) if cuts else set()
@@ -63,6 +77,15 @@ def lint(sources: Sources, parameters: dict[str, int], cpp: bool = False) -> Non
     if found.checked is None:
         raise found.refusal()
     _judge_yosys(found.checked, sources)
+
+
+def refuse_errors(sources: Sources) -> None:
+    """Raises RTLError for the first error of Verilator's, which takes a hundredth of a second."""
+    refuse_foreign(sources)
+    with sources.laid_out() as folder:
+        done = run_verilator(_OPTIONS, sources, {}, folder)
+    errors = [one for one in _FINDING.finditer(done.stderr) if one["kind"] == "Error"]
+    _judge_verilator(errors, set(), sources)
 
 
 def lint_once(sources: Sources, parameters: dict[str, int]) -> None:
@@ -93,12 +116,17 @@ def _judge_verilator(
 def _own_words(code: str | None, words: str) -> str:
     """Verilator's words as a sentence, with what to do."""
     if code == "WIDTHTRUNC" and (widths := _WIDTHS.search(words)):
-        words = f"{widths[2]} bits go into {widths[1]}, so the upper ones are lost"
+        lost = f"{widths[2]} bits go into {widths[1]}, so the upper ones are lost"
+        words = f"{lost}. {ADVICE[code].format(widths[1])}"
         if widths[2] == "32":  # an address from a parameter, most likely
-            return f"{words}. {ADVICE[code]} A parameter N has 32 bits: `$clog2(N)'(N - 1)`."
+            return f"{words} A parameter N has 32 bits: `$clog2(N)'(N - 1)`."
+        return words
     if code == "MODMISSING":
         name = words.rpartition(" ")[2]
         return f"There is no module {name} in the sources: hand it over as well."
+    for pattern, own in _OWN.items():
+        if found := re.search(pattern, words):
+            return own.format(found[1])
     words = words.partition(". ")[0].rstrip(".")  # what follows is about Verilator's own speed
     return f"{words}. {ADVICE.get(code, '')}".strip()
 
@@ -119,7 +147,8 @@ def _judge_yosys(said: str, sources: Sources) -> None:
 
 
 def _at(sources: Sources, file: str, number: int, words: str) -> RTLError:
-    return RTLError(f"{file}, line {number}: {words}{sources.quoted(file, number)}", number)
+    told = sources.quoted(file, number) + likely(sources, file, number, words)
+    return RTLError(f"{file}, line {number}: {words}{told}", number)
 
 
 def _assignment(sources: Sources, name: str) -> tuple[str, int]:

@@ -70,7 +70,9 @@ def rtl_exercise(
         top, solution, support, proves, cycles, gates or {}, clock, gate_parameters or {}
     )
     read = read or reader(outputs)
-    judge = RTLJudge(top, solution, support, drive, read, demands, given, keeps, early_ready)
+    judge = RTLJudge(
+        top, solution, support, drive, read, demands, given, keeps, early_ready, outputs
+    )
     defaults = {"outputs": outputs, "dtype": "any", "rtol": 0.0, "atol": 0.0}
     return exercise(
         id,
@@ -82,6 +84,7 @@ def rtl_exercise(
         plain=judge.plain,
         fallback=solution,
         locate=judge.locate,
+        ahead=judge.ahead,
         **(defaults | fields),
     )
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from labkit.fpga import arguments, runs
-from labkit.fpga.errors import RTLError
+from labkit.fpga.errors import DoesNotEnd, RTLError
 from labkit.fpga.jobs import Plan
 from labkit.fpga.models import compiled
 from labkit.fpga.packing import from_limbs, words_of_32
@@ -26,7 +26,8 @@ from labkit.fpga.traces import Trace
 from labkit.fpga.vcd import place_of_vcd, write_vcd
 from labkit.provenance import Quantity, counted
 
-_KINDS = ("{}_valid falls", "{}_data changes")  # before the word was taken
+_ENDS = ("_valid", "_data")  # the port of each kind of violation, and what it does
+_KINDS = ("falls", "changes")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,6 +40,7 @@ class Simulation:
     cycles       clock cycles after the reset: up to the last word moved, or as many as asked for
     trace        the value of each port in each cycle; empty with trace=False
     violations   where the design withdrew or changed a word that it had offered, in sentences
+    withdrawn    the cycle and the port of each violation
     """
 
     top: str
@@ -49,6 +51,7 @@ class Simulation:
     lasts: dict[str, np.ndarray]
     trace: Trace
     violations: list[str]
+    withdrawn: list[tuple[int, str]]
 
     def __repr__(self) -> str:
         moved = [f"{len(times)} words from {name}" for name, times in self.times.items()]
@@ -72,6 +75,7 @@ def simulate(
     watch: Sequence[str] = (),
     trace: bool = True,
     again_after: int = 0,
+    idle: int = 0,
 ) -> Simulation:
     """Compile the module `top` (once), reset it for two cycles, and clock it.
 
@@ -94,16 +98,19 @@ def simulate(
     trace       False: none, for long runs. A trace holds 64 MiB, the last cycles of a longer run.
     again_after  cycles after which the design is reset once more and the run begins anew; what was
                 before is not in the result. A design that needs its reset shows it.
+    idle        cycles without a word moved after which such a run is an error before its limit; 0:
+                never
 
-    Raises RTLError for a source that a tool refuses, for inputs that do not fit, for a run that
-    does not end, with what it waits for, and for an index out of bounds, with the engine's words.
+    Raises RTLError for a source that a tool refuses, for inputs that do not fit, and for an index
+    out of bounds, with the engine's words; its kind DoesNotEnd for a run that does not end, with
+    what it waits for.
     """
     parameters = arguments.parameters(parameters)
     if vcd is not None:
         vcd = place_of_vcd(vcd)
     with prompt() if isinstance(source, str) else nullcontext():
         model = compiled(read_sources(source, top), engine, parameters)
-    plan = Plan(model, inputs, words, cycles, stalls, limit, watch, trace, again_after)
+    plan = Plan(model, inputs, words, cycles, stalls, limit, watch, trace, again_after, idle)
     run = runs.run(top, plan.job)
     if run["ending"] == "oscillates":
         raise RTLError(
@@ -111,18 +118,21 @@ def simulate(
             "itself in a loop. Put a register into it."
         )
     if run["ending"] == "at limit":
-        raise RTLError(_what_it_waits_for(plan, run))
+        raise DoesNotEnd(_what_it_waits_for(plan, run), _read(plan, run, idle=run["cycles"]))
     simulation = _read(plan, run)
     if vcd is not None:
         write_vcd(vcd, simulation.trace, top)
     return simulation
 
 
-def _read(plan: Plan, run: dict) -> Simulation:
-    """Everything that the simulator has told, as arrays."""
+def _read(plan: Plan, run: dict, idle: int = 0) -> Simulation:
+    """Everything that the simulator has told, as arrays.
+
+    idle   how many cycles after the last word moved are a part of it
+    """
     used = run["cycles"]
     if plan.job["cycles"] < 0:
-        used = min(used, max(run["last_moved"] + 1, plan.job["at_least"]))
+        used = min(used, max(run["last_moved"] + 1, plan.job["at_least"]) + idle)
     trace = _trace(plan, run, used)
     outputs, times, lasts = {}, {}, {}
     for name, taken in zip(plan.streams_out, run["takes"], strict=True):
@@ -136,9 +146,12 @@ def _read(plan: Plan, run: dict) -> Simulation:
         if port.name in trace and port.name not in plan.ports.of_streams():
             outputs[port.name] = trace[port.name]
     violations = [_violation(plan, *seen) for seen in run["violations"]]
+    withdrawn = [(cycle, _broken(plan, stream, kind)) for cycle, stream, kind in run["violations"]]
     model = plan.model
     clocked = counted(used, "cycles", f"clocking {model.top} in {model.engine}")
-    return Simulation(model.top, model.engine, clocked, outputs, times, lasts, trace, violations)
+    return Simulation(
+        model.top, model.engine, clocked, outputs, times, lasts, trace, violations, withdrawn
+    )
 
 
 def _trace(plan: Plan, run: dict, used: int) -> Trace:
@@ -153,8 +166,12 @@ def _trace(plan: Plan, run: dict, used: int) -> Trace:
 
 
 def _violation(plan: Plan, cycle: int, stream: int, kind: int) -> str:
-    what = _KINDS[kind].format(plan.streams_out[stream])
-    return f"cycle {cycle}: {what} before the word was taken"
+    return f"cycle {cycle}: {_broken(plan, stream, kind)} {_KINDS[kind]} before the word was taken"
+
+
+def _broken(plan: Plan, stream: int, kind: int) -> str:
+    """The port of a violation."""
+    return plan.streams_out[stream] + _ENDS[kind]
 
 
 def _what_it_waits_for(plan: Plan, run: dict) -> str:
@@ -179,4 +196,4 @@ def _what_it_waits_for(plan: Plan, run: dict) -> str:
     top = plan.model.top
     clock = "" if CLOCK in plan.ports else f" {top} has no port {CLOCK}, so nothing is clocked."
     said = "; ".join(parts) or "nothing ends it"
-    return f"{top} does not end: after {plan.limit:,} cycles {said}.{clock}"
+    return f"{top} does not end: after {run['cycles']:,} cycles {said}.{clock}"

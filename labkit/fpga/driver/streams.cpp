@@ -151,7 +151,7 @@ class Run {
     if (cycle == 0 && !start()) return OSCILLATES;
     int64_t end = std::min(cycle + cycles, job.limit);
     while (!is_finished()) {
-      if (cycle == job.limit) return AT_LIMIT;
+      if (cycle == job.limit || is_idle()) return AT_LIMIT;
       if (cycle == end) return GOING_ON;
       if (!step()) return OSCILLATES;
     }
@@ -233,6 +233,11 @@ class Run {
       all &= take.has_wanted();
     }
     return counts ? all : is_quiet();
+  }
+
+  // No word has moved for so long that none will.
+  bool is_idle() const {
+    return job.idle && cycle >= job.at_least && cycle - 1 - last_moved >= job.idle;
   }
 
   // Everything is taken, nothing is on its way out, and that for a while.

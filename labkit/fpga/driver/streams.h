@@ -49,6 +49,7 @@ struct Job {
   int64_t limit;
   int64_t rows;  // cycles of the record that are kept, the last ones
   int64_t again_after;  // cycles after which a second reset begins the run anew; 0: never
+  int64_t idle;  // cycles without a word moved after which it is given up, as at the limit; 0: never
 };
 
 enum Ending { GOING_ON, FINISHED, AT_LIMIT, OSCILLATES };

@@ -87,6 +87,24 @@ def in_twos(x: np.ndarray, w: np.ndarray, last: np.ndarray) -> np.ndarray:
     return (all_products + before)[last == 1]
 
 
+def running(x: np.ndarray, w: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """The sum of each packet so far, after each term."""
+    total = np.cumsum(products(x, w))
+    starts = np.flatnonzero(np.concatenate([[1], last[:-1]]))
+    before = np.append(0, total)[starts]
+    return total - np.repeat(before, np.diff(np.append(starts, len(x))))
+
+
+def one_early(x: np.ndarray, w: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """Each sum is offered one clock edge before its last product is in it."""
+    return np.append(0, running(x, w, last)[:-1])[last == 1]
+
+
+def every_term(x: np.ndarray, w: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """A word comes out for each term: as many of them as there are packets."""
+    return running(x, w, last)[: int(last.sum())]
+
+
 def added(x: np.ndarray, w: np.ndarray, last: np.ndarray) -> np.ndarray:
     """x + w instead of x * w."""
     return sums(x.astype(np.int64) + w, last)
@@ -138,6 +156,10 @@ mac = rtl_exercise(
         "unsigned_products": unsigned_products,
         "in_twos": in_twos,
         "added": added,
+        "one_early": one_early,
+        "every_term": every_term,
+        "x_squared": lambda x, w, last: sums(products(x, x), last),
+        "w_squared": lambda x, w, last: sums(products(w, w), last),
     },
     cycles=lambda x, w, last: len(x) + A_PIPELINE,
     keeps=1,
@@ -192,6 +214,13 @@ def one_byte_low(x: np.ndarray, w: np.ndarray) -> np.ndarray:
     return np.column_stack([squares, array_oracle(x, w[:-1])])
 
 
+def x_of_the_lane_below(x: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """Lane k takes byte k for x: the weight of lane k - 1."""
+    weights = w.astype(np.int64)
+    pairs = np.tile((weights[:-1] * weights[1:]).sum(axis=1), (len(x), 1))
+    return np.column_stack([array_oracle(x, w[:1]), pairs])
+
+
 mac_array = rtl_exercise(
     "fpga.mac_array",
     top="mac_array",
@@ -213,6 +242,7 @@ mac_array = rtl_exercise(
         "x_alone": lambda x, w: np.repeat(
             (x.astype(np.int64) ** 2).sum(axis=1, keepdims=True), len(w), axis=1
         ),
+        "x_of_the_lane_below": x_of_the_lane_below,
         "one_lane": lambda x, w: np.where(np.arange(len(w)) == 0, array_oracle(x, w), 0),
     },
     cycles=lambda x, w: x.size + A_PIPELINE,
@@ -250,6 +280,12 @@ def logical_shift(sums: np.ndarray, m: np.ndarray, shift: int) -> np.ndarray:
     return clamped((plus_half(sums, m, shift) & (1 << 48) - 1) >> shift)
 
 
+def up_to_128(sums: np.ndarray, m: np.ndarray, shift: int) -> np.ndarray:
+    """128 is not yet clamped, and is -128 in a byte."""
+    numbers = scaled(sums, m, shift)
+    return np.where(numbers == 128, -128, clamped(numbers))
+
+
 def in_32_bits(sums: np.ndarray, m: np.ndarray, shift: int) -> np.ndarray:
     """The product wraps round in 32 bits."""
     return clamped(plus_half(sums, m, shift).astype(np.int32) >> shift)
@@ -272,6 +308,8 @@ def requantize_cases(rng: np.random.Generator) -> Iterable[Case]:
             wanted = rng.uniform(20, 100, n)
         if n == 2:
             wanted = np.array([rng.uniform(20, 100), rng.uniform(130, 250)])
+        if shift == 31:
+            wanted[:3] = 5.75, 90.75, 126.25  # rounded up, up, and down
         sums = (wanted * 2**shift / m).astype(np.int32)
         if n > 100:
             sums[:4], m[:4] = [2**31 - 1, -(2**31), 2**31 - 1, -(2**31)], [65535, 65535, 1, 1]
@@ -304,6 +342,17 @@ requantize_rtl = rtl_exercise(
         "half_of_16": lambda sums, m, shift: clamped((sums.astype(np.int64) * m + 2**15) >> shift),
         "halves_down": lambda sums, m, shift: clamped((plus_half(sums, m, shift) - 1) >> shift),
         "whole_one": lambda *args: clamped(scaled(*args, half=1)),
+        "up_to_126": lambda *args: np.minimum(requantize_oracle(*args), 126),
+        "up_to_128": up_to_128,
+        "m_with_a_sign": lambda sums, m, shift: requantize_oracle(
+            sums, m.astype(np.int16).astype(np.int64), shift
+        ),
+        "sum_without_a_sign": lambda sums, m, shift: requantize_oracle(
+            sums.view(np.uint32), m, shift
+        ),
+        "shift_first": lambda sums, m, shift: clamped((sums.astype(np.int64) >> shift) * m),
+        "one_place_less": lambda sums, m, shift: clamped(plus_half(sums, m, shift) >> shift - 1),
+        "half_taken_away": lambda *args: clamped(scaled(*args, half=-0.5)),
         "always_16": lambda sums, m, shift: requantize_oracle(sums, m, 16),
     },
     cycles=lambda sums, m, shift: len(sums) + A_PIPELINE,

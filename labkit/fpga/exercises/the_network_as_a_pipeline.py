@@ -89,6 +89,12 @@ def one_sum(x: np.ndarray, w: np.ndarray) -> np.ndarray:
     return np.cumsum(flat, axis=1)[:, -len(w) :].ravel()
 
 
+def every_step(x: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """A word comes out for each weight: as many of them as there are sums."""
+    terms = x.astype(np.int64)[:, :, None] * w.T.astype(np.int64)
+    return np.cumsum(terms, axis=1).ravel()[: len(x) * len(w)]
+
+
 def no_signs(x: np.ndarray, w: np.ndarray) -> np.ndarray:
     """The bytes are taken for numbers from 0 to 255."""
     return (x.view(np.uint8).astype(np.int64) @ w.view(np.uint8).T.astype(np.int64)).ravel()
@@ -113,6 +119,9 @@ columns = rtl_exercise(
         "unsigned_products": lambda x, w: narrowed(x, w, np.uint16),
         "one_sum": one_sum,
         "no_signs": no_signs,
+        "first_alone": lambda x, w: sums(x[:, :1], w[:, :1]),
+        "every_step": every_step,
+        "added": lambda x, w: sums(x, np.ones_like(w)) + sums(np.ones_like(x), w),
     },
     cycles=lambda x, w: len(x) * w.size + A_PIPELINE,
     keeps=1,

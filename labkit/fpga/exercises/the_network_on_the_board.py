@@ -141,6 +141,7 @@ WRONG = SimpleNamespace(
     first_of_packet=with_last(lambda n, length: (np.arange(n) % length == 0).astype(int)),
     only_once=with_last(lambda n, length: (np.arange(n) == length - 1).astype(int)),
     unchanged=lambda x, length: (x.astype(int), packets(x, length)[1]),
+    two_complement=lambda x, length: (-x.astype(int) % 256, packets(x, length)[1]),
 )
 
 add_tlast = rtl_exercise(

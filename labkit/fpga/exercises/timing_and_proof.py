@@ -40,6 +40,11 @@ def moved_on(x: np.ndarray, places: int) -> np.ndarray:
     return np.concatenate([np.zeros(min(places, len(x)), int), x[: max(len(x) - places, 0)]])
 
 
+def word_after(x: np.ndarray) -> np.ndarray:
+    """As if each word came one register earlier than its valid bit."""
+    return np.append(x[1:], x[-1:]).astype(int)
+
+
 def dropped(x: np.ndarray) -> np.ndarray:
     """As if every second word were lost and the other handed over twice."""
     return np.repeat(x[::2], 2)[: len(x)].astype(int)
@@ -69,6 +74,7 @@ stage = rtl_exercise(
         "one_late": lambda x: moved_on(x.astype(int), 1),
         "every_second": dropped,
         "unsigned": lambda x: np.abs(x.astype(int)),
+        "word_after": word_after,
     },
     outputs=("out",),
     proves=STAGE + READY,
@@ -94,6 +100,8 @@ tree = rtl_exercise(
         "two_late": lambda x: moved_on(x.astype(int).sum(axis=1), 2),
         "half": lambda x: first_sums(x, 4),
         "pair": lambda x: first_sums(x, 2),
+        "second_half_twice": lambda x: 2 * (x.astype(int).sum(axis=1) - first_sums(x, 4)),
+        "word_after": lambda x: word_after(x.astype(int).sum(axis=1)),
         "same_pair": lambda x: 4 * first_sums(x, 2),
         "first_half_twice": lambda x: 2 * first_sums(x, 4),
         "pairs_overlap": lambda x: x[:, :5].astype(int) @ [1, 2, 2, 2, 1],

@@ -147,9 +147,47 @@ by_its_bits = requantize(
     "shifted[47] ? 8'd0 : |shifted[46:7] ? 8'd127 : {1'b0, shifted[6:0]}",
 )
 
+# Sentences for words that are wrong in each case.
+offered_early = mac(
+    "offered_early",
+    "      y_valid <= terms_last;\n    end else if (y_ready) y_valid <= 0;",
+    "    end",
+    ("if (rst) begin y_valid <= 0; first <= 1; end", "if (rst) first <= 1;"),
+    ("  always_ff", "  assign y_valid = terms_valid && terms_last;\n  always_ff"),
+    ("= !y_valid || y_ready;", "= y_ready;"),
+)
+offered_always = mac("offered_always", "y_valid <= terms_last", "y_valid <= 1")
+x_by_itself = mac("x_by_itself", TERM, "(first ? 0 : y_data) + x * x")
+w_by_itself = mac("w_by_itself", TERM, "(first ? 0 : y_data) + w * w")
+taken_twice = mac(  # the sum stays on offer after it is taken
+    "taken_twice", "    end else if (y_ready) y_valid <= 0;", "    end"
+)
+also_without_a_term = mac("also_without_a_term", "(terms_valid && terms_ready)", "(terms_ready)")
+x_of_byte_k = array("x_of_byte_k", "= terms_data[7:0]", "= terms_data[8*k +: 8]")
+half_of_24_bits = requantize("half_of_24_bits", "2 ** (SHIFT - 1)", "24'(2 ** (SHIFT - 1))")
+ends_at_126 = requantize("ends_at_126", "> 127 ? 127", "> 126 ? 126")
+ends_at_128 = requantize("ends_at_128", "> 127 ? 127", "> 128 ? 127")
+signed_m = requantize("signed_m", "{1'b0, x_data[47:32]}", "$signed(x_data[47:32])")
+unsigned_sum = requantize(
+    "unsigned_sum",
+    "assign sum = x_data[31:0];",
+    "assign sum = x_data[31:0];\n"
+    "  logic signed [32:0] wide;\n  assign wide = {1'b0, x_data[31:0]};",
+    ("(sum * m", "(wide * m"),
+)
+shifted_first = requantize("shifted_first", SCALED, "(sum >>> SHIFT) * m")
+shifted_less = requantize("shifted_less", ">>> SHIFT", ">>> (SHIFT - 1)")
+half_less = requantize("half_less", "m + 2 ** (SHIFT - 1)", "m - 2 ** (SHIFT - 1)")
+
 
 PLANTED = {
     "fpga.mac": [
+        (offered_early, "Each sum is offered one clock edge early"),
+        (offered_always, "A sum is offered after each term"),
+        (x_by_itself, "x is multiplied by itself"),
+        (w_by_itself, "w is multiplied by itself"),
+        (taken_twice, "It is the word before once more: that was taken in cycle"),
+        (also_without_a_term, "in such a cycle, a word that is kept has to stay as it is"),
         (needs_its_receiver, "only 0 words found room"),
         (eight_bits, "Each product is cut to 8 bits."),
         (bytes_of_products, "cut to 8 bits without a sign"),
@@ -166,6 +204,7 @@ PLANTED = {
         (two_multipliers, "DSPs, and 1 are enough"),
     ],
     "fpga.mac_array": [
+        (x_of_byte_k, "Lane k takes byte k for x"),
         (four_weights, "Lane 4 gets the weight of lane 0"),
         (x_of_the_top, "The highest byte is taken for x"),
         (lanes_need_their_receiver, "only 0 words found room"),
@@ -177,6 +216,14 @@ PLANTED = {
         (everything_twice, "LUTs, and 400 are enough"),
     ],
     "fpga.requantize_rtl": [
+        (half_of_24_bits, "y[0] is 5; it should be 6"),
+        (ends_at_126, "The clamp ends at 126"),
+        (ends_at_128, "128 is not clamped"),
+        (signed_m, "m is read as a number with a sign"),
+        (unsigned_sum, "The sum is read without its sign"),
+        (shifted_first, "The shift comes before the product"),
+        (shifted_less, "Every result is doubled"),
+        (half_less, "Half of 2^SHIFT is subtracted"),
         (half_of_16, "2^15 is always added"),
         (always_16, "The shift is always 16"),
         (one_less_than_half, "exactly one half are rounded down"),
@@ -206,4 +253,9 @@ RIGHT_ON = {
     x_of_the_top: (ONE, ONE),
     eight_bits: (ONE[0], ONE[0], np.array([1])),
     bytes_of_products: (ONE[0], ONE[0], np.array([1])),
+    offered_early: (0 * ONE[0], ONE[0], np.array([1])),
+    x_of_byte_k: (ONE, -ONE),
+    shifted_first: (np.array([2**30]), np.array([2**16 - 1]), 16),
+    shifted_less: (np.array([2**30]), np.array([2**16 - 1]), 16),
+    half_less: (np.array([2**30]), np.array([2**16 - 1]), 16),
 }

@@ -49,6 +49,17 @@ signless_products = edited(
     "signless_products", "x_data * w_data", "{16'b0, 16'(16'(x_data) * 16'(w_data))}"
 )
 
+out_with_the_first = edited("out_with_the_first", "step && last_value;", "step && first_value;")
+out_with_each = edited("out_with_each", "y_valid <= step && last_value;", "y_valid <= step;")
+plus = edited("plus", "x_data * w_data", "x_data + w_data")
+x_each_time = edited("x_each_time", "step && last_output", "step")
+valid_stays = edited(
+    "valid_stays",
+    "else if (room) y_valid <= step && last_value;",
+    "else if (step && last_value) y_valid <= 1;",
+)
+unreset = edited("unreset", "if (rst) y_valid <= 0; else if", "if")
+
 # --- fpga.stream_order
 
 edited = partial(edit, ORDER)
@@ -165,6 +176,12 @@ def depth_by_cycles(arrivals, work):
 
 PLANTED = {
     COLUMNS: [
+        (out_with_the_first, "The sums come out with the first value"),
+        (out_with_each, "A word comes out after each weight"),
+        (plus, "They should be multiplied."),
+        (x_each_time, "a word of w waits, and w_ready stays 0"),
+        (valid_stays, "It is the word before once more"),
+        (unreset, "not after a second one in the middle of a run"),
         (held_sum_out, "held before this clock edge"),
         (sixteen_sums, "y[0] is 29987; it should be -2325"),
         (eight_bits, "Each product is cut to 8 bits."),
@@ -210,6 +227,8 @@ one = (np.array([[5]], np.int8), np.array([[-3]], np.int8))  # an image, an inpu
 RIGHT_ON = dict.fromkeys([on_and_on, no_old_sum, a_single_sum, positive], one)
 RIGHT_ON[order_kept] = (np.array([[1, 2]]), 2, 1, 1)
 RIGHT_ON[depth_kept] = (np.array([0, 1]), 9)
+RIGHT_ON[out_with_the_first] = RIGHT_ON[out_with_each] = one
+RIGHT_ON[plus] = (np.array([[2]], np.int8), np.array([[2]], np.int8))
 for module in (positive, eight_bits, bytes_of_products, signless_products):
     RIGHT_ON[module] = (np.array([[5]], np.int8), np.array([[3]], np.int8))
 for module in (old_sum_out, held_sum_out):  # the last value is 0

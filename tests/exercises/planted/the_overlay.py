@@ -190,6 +190,16 @@ half_speed = edit(
 )
 no_reset = edit(UNIT, "no_reset", "if (rst) out_valid <= 0;\n    else if", "if")
 blocking = edit(UNIT, "blocking", "out_last <= in_last", "out_last = in_last")
+subtracts = edit(UNIT, "subtracts", SUM, "in_data < amount ? 8'd0 : in_data - amount")
+white = edit(UNIT, "white", SUM, "8'd255")
+turned_round = edit(UNIT, "turned_round", "in_data > 8'd255", "in_data < 8'd255")
+two_registers = edit(
+    UNIT,
+    "two_registers",
+    "out_last <= in_last;",
+    "out_last <= kept;\n      if (in_valid) kept <= in_last;",
+    ("  assign in_ready =", "  logic kept;\n  assign in_ready ="),
+)
 nine_bits = Module(
     """
 module brighten (
@@ -248,6 +258,10 @@ PLANTED = {
         (polls, "while not dma.recvchannel.idle"),
     ],
     UNIT: [
+        (subtracts, "The amount is subtracted"),
+        (white, "Every pixel is 255"),
+        (turned_round, "The comparison is turned round"),
+        (two_registers, "out_last comes with the pixel after the last one"),
         (needs_its_receiver, "only 0 words found room"),
         (overflows, "begins again at 0"),
         (copies, "come out as they went in"),

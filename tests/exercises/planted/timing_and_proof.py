@@ -186,10 +186,27 @@ word_reset = edit(
 queue_needs_its_sender = edit(
     QUEUE, "queue_needs_its_sender", "waiting != 3", "in_valid && waiting != 3"
 )
+# Sentences for words that are wrong in each case, or when a neighbour waits.
+no_register = edit(
+    STAGE,
+    "no_register",
+    "      out_data  <= in_data;\n",
+    "",
+    ("  assign in_ready", "  assign out_data = in_data;\n  assign in_ready"),
+)
+last_four_twice = edit(TREE, "last_four_twice", "fours[0] + fours[1]", "fours[1] + fours[1]")
+skips_a_register = edit(
+    TREE,
+    "skips_a_register",
+    "out_data <= fours[0] + fours[1]",
+    "out_data <= pairs[0] + pairs[1] + pairs[2] + pairs[3]",
+)
+counts_offers = edit(QUEUE, "counts_offers", "2'(in_valid && in_ready)", "2'(in_valid)")
 
 
 PLANTED = {
     STAGE: [
+        (no_register, "out_data is the word after"),
         (needs_its_receiver, "if (!rst && !out_valid) assert (in_ready);"),
         (never_empty, "The first word stays for ever"),
         (always_ready, WAITS),
@@ -200,6 +217,8 @@ PLANTED = {
         (blocking, "line 12: Blocking assignment"),
     ],
     TREE: [
+        (last_four_twice, "The last four numbers are added twice"),
+        (skips_a_register, "one register earlier than its valid bit"),
         (tree_needs_its_receiver, "only 0 words found room"),
         (first_four_twice, "The first four numbers are added twice"),
         (shared_numbers, "Neighbouring pairs share a number"),
@@ -214,6 +233,7 @@ PLANTED = {
         (unequal, "line 15: 16 bits go into 12"),
     ],
     QUEUE: [
+        (counts_offers, "out[3] is"),
         (queue_needs_its_sender, "if (!rst && !out_valid) assert (in_ready);"),
         (always_room, WAITS),
         (one_place, "clock cycles, and"),
