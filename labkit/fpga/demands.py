@@ -13,6 +13,7 @@ from labkit.checks.items import NotJudged, Refused, TooDear
 from labkit.fpga import place_and_route, prove, synthesize
 from labkit.fpga.errors import RTLError, ToolError, ToolMissing
 from labkit.fpga.prove import FAILS, NOTHING, Proof
+from labkit.fpga.source_view import paragraphs
 from labkit.fpga.sources import with_support
 from labkit.fpga.synthesize import Synthesis
 from labkit.fpga.timing import Timing
@@ -40,7 +41,7 @@ def refused_by_tools(so_far: str = "") -> Iterator[None]:
     except ToolError as error:
         raise NotJudged(f"{so_far} {error}".strip()) from None
     except RTLError as error:
-        raise Refused(str(error)) from None
+        raise Refused(*paragraphs(str(error))) from None
 
 
 @dataclass(eq=False)
