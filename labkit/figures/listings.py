@@ -29,6 +29,10 @@ _COLOURS = {  # a kind of token: JupyterLab's name of the colour, and the one fo
     "Operator": ("operator", "#9c4fd0"),
 }
 _GUTTER = "color: #8a8a8a; user-select: none"  # so that a copy of the lines is code
+_BLOCK = (
+    "margin: 0.3em 0; white-space: pre; overflow-x: auto; background: none; line-height: 1.3; "
+    "font-family: var(--jp-code-font-family, monospace); font-size: var(--jp-code-font-size, 13px)"
+)
 _MARKED = "background: rgba(224, 133, 27, 0.25)"
 
 
@@ -85,8 +89,7 @@ def as_html(lines: str, language: str) -> str:
     for (gutter, _), code in zip(parts, coloured, strict=True):
         row = f'<span style="{_GUTTER}">{escape(gutter)}</span>{code}'
         shown.append(f'<span style="{_MARKED}">{row}</span>' if ">" in gutter else row)
-    style = "margin: 0.3em 0; white-space: pre; overflow-x: auto; background: none"
-    return f'<pre style="{style}">' + "\n".join(shown) + "</pre>"
+    return f'<pre style="{_BLOCK}">' + "\n".join(shown) + "</pre>"
 
 
 def highlighted(text: str, language: str) -> list[str]:

@@ -1,5 +1,8 @@
 """Lines of a module below a message: which ones, and as code when `check` shows them."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from labkit.checks.items import Refused
@@ -54,3 +57,17 @@ def test_a_file_is_shown_whole(capsys):
     show(RTL / "mac.sv")
     shown = capsys.readouterr().out.splitlines()
     assert len(shown) == len((RTL / "mac.sv").read_text("utf-8").splitlines())
+
+
+def test_a_line_has_the_same_number_in_its_cell():
+    """JupyterLab numbers the lines of a cell: its first one is that of the opening quotes."""
+    chapter = Path(__file__).parents[2] / "chapters" / "03_fpga"
+    modules = 0
+    for path in chapter.glob("*.ipynb"):
+        for cell in json.loads(path.read_text("utf-8"))["cells"]:
+            lines = "".join(cell["source"]).splitlines()
+            tags = cell["metadata"].get("tags", [])
+            if any(tag.startswith("exercise:") for tag in tags) and "endmodule" in lines:
+                assert lines[0].endswith('= r"""') and lines[1].startswith("module")
+                modules += 1
+    assert modules > 5
