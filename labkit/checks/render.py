@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from html import escape
 from textwrap import fill, indent
 
+from labkit.figures.listings import as_html
+
 BORDERS = {  # word -> colour of the border, all of mid brightness
     "Right": "#2e9e5b",
     "Not yet": "#8a8a8a",
@@ -28,9 +30,14 @@ BORDERS = {  # word -> colour of the border, all of mid brightness
 
 @dataclass(frozen=True)
 class Code:
-    """Lines shown as they are, in a fixed-width font."""
+    """Lines shown as they are, in a fixed-width font.
+
+    language  of lines with their numbers, which a notebook shows in colours: a key of
+              `labkit.figures.listings.LANGUAGES`
+    """
 
     text: str
+    language: str = ""
 
 
 @dataclass(frozen=True)
@@ -107,6 +114,8 @@ def _plain(block: str | Code | Table) -> str:
 
 
 def _html(block: str | Code | Table) -> str:
+    if isinstance(block, Code) and block.language:
+        return as_html(block.text, block.language)
     if isinstance(block, Code):
         style = "margin: 0.3em 0 0.3em 1em; white-space: pre-wrap; background: none"
         return f'<pre style="{style}">{escape(block.text)}</pre>'

@@ -7,10 +7,12 @@ layers     how a convolution reads its input, im2col, and what its gradients add
 grids      grids of numbers side by side, which those are drawn with
 timelines  who works when, recorded or predicted
 tables     rows under heads, with units and provenance
+listings   lines of a program with their numbers
 """
 
 from labkit.figures.charts import guesses, image_grid, pairs
 from labkit.figures.layers import convolution, im2col, overlap, pixels_of_tap, three_sums
+from labkit.figures.listings import listing
 from labkit.figures.rooflines import climb, roofline
 from labkit.figures.style import canvas, show
 from labkit.figures.tables import table
@@ -23,6 +25,7 @@ __all__ = [
     "guesses",
     "im2col",
     "image_grid",
+    "listing",
     "overlap",
     "pairs",
     "pipeline",

@@ -13,6 +13,13 @@ from labkit.fpga.models import Table
 from labkit.fpga.ports import Ports
 
 ENDINGS = ("advanced", "packet out", "quiet", "unsettled")
+LITE = {  # the channels of AXI4-Lite: what their ports begin with, and what they carry
+    "write_address": ("aw", "addr"),
+    "write_data": ("w", "data"),
+    "write_answer": ("b", "resp"),
+    "read_address": ("ar", "addr"),
+    "read_data": ("r", "data"),
+}
 
 
 class Channel(Structure):
@@ -20,9 +27,8 @@ class Channel(Structure):
 
 
 class AxiPorts(Structure):
-    _channels = ("write_address", "write_data", "write_answer", "read_address", "read_data")
     _fields_ = [(name, c_int) for name in ("clock", "reset", "reset_level")]
-    _fields_ += [(name, Channel) for name in _channels]
+    _fields_ += [(name, Channel) for name in LITE]
     _fields_ += [(name, c_int) for name in ("write_bytes", "write_response", "read_response")]
     _fields_ += [("stream_in", Channel), ("stream_out", Channel)]
     _fields_ += [(name, c_int) for name in ("bytes_in", "bytes_out")]
@@ -43,6 +49,12 @@ class State(Structure):
     _fields_ += [(name, c_int) for name in ("in_valid", "in_ready", "out_valid", "out_ready")]
 
 
+def lite_ports(channel: str) -> list[str]:
+    """The ports of a channel of AXI4-Lite, a key of LITE: its valid, its ready, its data."""
+    name, data = LITE[channel]
+    return [f"s_axi_{name}{end}" for end in ("valid", "ready", data)]
+
+
 def axi_ports(
     ports: Ports,
     clock: str = "aclk",
@@ -56,9 +68,8 @@ def axi_ports(
     """
     taken, given = streams
 
-    def lite(name: str, data: str) -> Channel:
-        ends = (f"{name}valid", f"{name}ready", f"{name}{data}")
-        return Channel(*(ports.index(f"s_axi_{end}") for end in ends), -1)
+    def lite(channel: str) -> Channel:
+        return Channel(*map(ports.index, lite_ports(channel)), -1)
 
     def stream(name: str) -> Channel:
         ends = ("valid", "ready", "data", "last")
@@ -68,11 +79,7 @@ def axi_ports(
         clock=ports.index(clock),
         reset=ports.index(reset),
         reset_level=reset_level,
-        write_address=lite("aw", "addr"),
-        write_data=lite("w", "data"),
-        write_answer=lite("b", "resp"),
-        read_address=lite("ar", "addr"),
-        read_data=lite("r", "data"),
+        **{channel: lite(channel) for channel in LITE},
         write_bytes=ports.index("s_axi_wstrb"),
         write_response=ports.index("s_axi_bresp"),
         read_response=ports.index("s_axi_rresp"),

@@ -28,6 +28,7 @@ from labkit.fpga.verilated import (
 WRITE = ["--cc", "--exe", "--vpi", "--public-flat-rw", "--prefix", "Vtop", "--Mdir", "made"]
 WRITE += ["--no-timing", "-Wno-fatal", "--timescale", "1ns/1ps"]
 SEEN = ["-fvisibility=default"]  # by cocotb's library, which calls the program's functions
+KEEPS_WORDS = Path(__file__).parent / "testbenches" / "keeps_words.py"  # of streams in and out
 WAITS = "Usually the testbench waits for something that never comes."
 # In a process of its own: cocotb's runner ends the process when a test fails.
 _RUN = """\

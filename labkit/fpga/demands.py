@@ -17,6 +17,7 @@ from labkit.fpga import place_and_route, prove, synthesize
 from labkit.fpga.errors import RTLError, ToolError, ToolMissing
 from labkit.fpga.ports import CLOCK
 from labkit.fpga.prove import FAILS, NOTHING, Proof
+from labkit.fpga.source_view import paragraphs
 from labkit.fpga.sources import with_support
 from labkit.fpga.synthesize import Synthesis
 from labkit.fpga.timing import Timing
@@ -50,8 +51,7 @@ def refused_by_tools(so_far: str = "") -> Iterator[None]:
 
 def refused(error: RTLError) -> Refused:
     """What a tool says of the learner's module; the lines that it quotes stand apart."""
-    headline, *lines = str(error).splitlines()
-    return Refused(headline, *(Code(line.strip()) if line[:1] == " " else line for line in lines))
+    return Refused(*paragraphs(str(error)))
 
 
 def drawn(proof: Proof) -> list[Code]:

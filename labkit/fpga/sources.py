@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 
 from labkit.fpga import arguments
 from labkit.fpga.errors import RTLError, ToolError
+from labkit.fpga.source_view import excerpt
 
 RTL = Path(__file__).parent / "rtl"
 Source = str | Path | Iterable[str | Path]
@@ -47,8 +48,8 @@ class Sources:
         return lines[number - 1].strip() if 0 < number <= len(lines) else ""
 
     def quoted(self, name: str, number: int) -> str:
-        """Line `number` of the file `name` as it stands below a message."""
-        return f"\n    {number} | {self.line(name, number)}"
+        """Line `number` of the file `name` with its neighbours, as they stand below a message."""
+        return "\n" + excerpt(dict(self.files).get(name, ""), number)
 
     @contextmanager
     def laid_out(self) -> Iterator[Path]:

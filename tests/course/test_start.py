@@ -118,6 +118,9 @@ def test_lab_prepares_work_and_becomes_jupyterlab(course, monkeypatch, capsys):
     assert environment["LABKIT_ROOT"] == str(course)
     settings = Path(environment["JUPYTER_CONFIG_PATH"].split(os.pathsep)[0])
     assert json.loads((settings / "labconfig" / "page_config.json").read_text())
+    overrides = json.loads((settings / "labconfig" / "default_setting_overrides.json").read_text())
+    cells = overrides["@jupyterlab/notebook-extension:tracker"]["codeCellConfig"]
+    assert cells["lineNumbers"]  # as messages name them
     assert (course / "work" / "START.md").is_file()
 
 

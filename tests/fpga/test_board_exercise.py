@@ -166,8 +166,6 @@ def test_an_answer_that_does_not_return_is_stopped():
 )
 def test_a_function_that_catches_its_end_leaves_nothing_behind():
     lines = said_of("""
-        import tempfile
-        tempfile.tempdir = mkdtemp()
         def swallows(dma, x):
             from pynq import allocate
             while True:
@@ -177,6 +175,8 @@ def test_a_function_that_catches_its_end_leaves_nothing_behind():
                     pass
         from labkit.fpga.board.private import load_pynq
         load_pynq()
+        import tempfile
+        tempfile.tempdir = mkdtemp()
         from pynq import Clocks, Device
         def state():
             return vars(Device).get("_active_device"), vars(Clocks).get("device")

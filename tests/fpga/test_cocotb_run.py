@@ -5,13 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from labkit.fpga import testbenches
-from labkit.fpga.cocotb_run import run_cocotb
+from labkit.fpga.cocotb_run import KEEPS_WORDS, run_cocotb
 from labkit.fpga.cpp import compiler
 from labkit.fpga.errors import RTLError
 
-SKID = Path(__file__).parent / "modules" / "skid.sv"
-TESTBENCH = Path(testbenches.__file__).parent / "keeps_words.py"
+SKID = (Path(__file__).parent / "modules" / "skid.sv").read_text("utf-8")
+SKID = SKID.replace("x_", "in_").replace("y_", "out_")
 
 
 @pytest.mark.night(instead="tests/fpga/test_models.py::test_neither_perl_nor_make_is_needed")
@@ -21,14 +20,14 @@ def test_without_perl_and_make(tmp_path, monkeypatch):
     for name in ("g++", "c++", "as", "ld"):
         (tmp_path / name).symlink_to(shutil.which(name))
     monkeypatch.setenv("PATH", str(tmp_path))
-    done = run_cocotb(SKID, "skid", TESTBENCH)
+    done = run_cocotb(SKID, "skid", KEEPS_WORDS)
     assert (done.tests, done.failed) == (2, 0), done.log
     assert "PASS=2 FAIL=0" in done.log
 
 
 def test_a_module_that_loses_words_under_stalls_fails():
-    wrong = SKID.read_text().replace("if (y_ready || !y_valid)", "if (1)")
-    done = run_cocotb(wrong, "skid", TESTBENCH)
+    wrong = SKID.replace("if (out_ready || !out_valid)", "if (1)")
+    done = run_cocotb(wrong, "skid", KEEPS_WORDS)
     assert (done.tests, done.failed) == (2, 1), done.log
 
 

@@ -74,7 +74,7 @@ def test_mistakes(mistake):
     sentence = str(error.value)
     assert said in sentence and "m.sv, line " in sentence
     assert error.value.line == line or line is None
-    assert sentence.splitlines()[1].startswith(f"    {error.value.line} | ")
+    assert f"\n  > {error.value.line} | " in sentence
     assert "DESIGN" not in sentence and "verilator.org" not in sentence
 
 

@@ -108,10 +108,83 @@ def test_a_frame_of_a_camera():
     assert cycles == filter_cycles(480, 640) == 480 * 640 + 480 + 640 + 1 + 1 + FILTER_LATENCY
 
 
+def in_packets(run, packets):
+    """Packets of pixels, each with `last` at its end, through the circuit: what comes of each."""
+    begin = len(run.received()[0])
+    for packet in packets:
+        lasts = np.zeros(len(packet), np.uint8)
+        lasts[-1] = 1
+        run.send(packet, lasts)
+    while run.advance(100_000, 1_000) != "quiet":
+        pass
+    assert run.state().violations == 0 and run.state().queued == 0
+    words, lasts = run.received()
+    return np.split(words[begin:], np.flatnonzero(lasts[begin:]) + 1)[:-1]
+
+
+def of_a_packet(packet, H, W, taps, shift):
+    """What comes of a packet: frame by frame, and black where the last one lacks pixels."""
+    out = []
+    for begin in range(0, len(packet), H * W):
+        pixels = packet[begin : begin + H * W]
+        frame = np.zeros(H * W, np.uint8)
+        frame[: len(pixels)] = pixels
+        out.append(filtered(frame.reshape(H, W), taps, shift).ravel()[: len(pixels)])
+    return np.concatenate(out)
+
+
+@pytest.mark.parametrize("engine", ["cxxrtl", "verilator"])
+@pytest.mark.parametrize("seed", [None, 4, 5], ids=["free", "stalled", "stalled otherwise"])
+def test_after_a_packet_of_any_length_a_frame_is_right(engine, seed):
+    """Each length up to two frames, and a whole frame behind it: the mark of a bug is its shift."""
+    H, W = 4, 5
+    rng = np.random.default_rng(9)
+    taps = int8(rng, 3, 3)
+    with circuit(H, W, engine, seed) as run:
+        set_filter(run, taps, 8)
+        packets = []
+        for length in rng.permutation(np.arange(1, 2 * H * W + 1)):
+            packets += [bytes_of(rng, length), bytes_of(rng, H * W)]
+        got = in_packets(run, packets)
+    assert len(got) == len(packets)
+    for packet, words in zip(packets, got, strict=True):
+        assert np.array_equal(words, of_a_packet(packet, H, W, taps, 8))
+
+
+@pytest.mark.parametrize(("H", "W"), [(1, 1), (1, 4), (6, 1), (2, 3)])
+def test_short_packets_of_small_frames(H, W):
+    rng = np.random.default_rng(H + W)
+    taps = int8(rng, 3, 3)
+    packets = [bytes_of(rng, int(n)) for n in rng.integers(1, H * W + 1, 12)]
+    with circuit(H, W) as run:
+        set_filter(run, taps, 7)
+        got = in_packets(run, packets)
+    for packet, words in zip(packets, got, strict=True):
+        assert np.array_equal(words, of_a_packet(packet, H, W, taps, 7))
+
+
+def test_fewer_rows_are_a_frame_of_fewer_rows():
+    """Whole rows need no black pixels: below them is the border, as below each frame."""
+    rng = np.random.default_rng(10)
+    frame, taps = bytes_of(rng, 3, 7), int8(rng, 3, 3)
+    with circuit(5, 7) as run:
+        set_filter(run, taps, 6)
+        (words,) = in_packets(run, [frame.ravel()])
+    assert np.array_equal(words.reshape(3, 7), filtered(frame, taps, 6))
+
+
+def test_a_short_packet_costs_a_row_after_its_last_pixel():
+    with circuit(5, 7) as run:
+        in_packets(run, [np.ones(10, np.uint8)])
+        state = run.state()
+    assert state.last_received - state.last_sent == 7 + 2 + FILTER_LATENCY + 1
+
+
 def test_last_goes_with_its_pixel_wherever_it_is():
     """Packets that are no frames: the filter neither adds an end nor loses one."""
     rng = np.random.default_rng(8)
     lasts = (rng.random(2 * 35) < 0.3).astype(np.uint8)
+    lasts[-1] = 1
     with circuit(5, 7, seed=3) as run:
         run.send(bytes_of(rng, 2 * 35), lasts)
         while run.advance(10_000, 1_000) != "quiet":

@@ -54,7 +54,9 @@ import numpy as np
 
 from labkit import check, figures, hint, predict, quiz
 from labkit.fpga import latencies, place_and_route, prove, simulate, timing_pictures, waveforms
+from labkit.fpga.cocotb_run import KEEPS_WORDS, run_cocotb
 from labkit.fpga.given_modules import NUMBERED, QUEUE, TREE
+from labkit.fpga.source_view import show
 
 # STUB:
 # guesses = {
@@ -182,7 +184,7 @@ print(kept.explain())
 # This is the tree of the opening, with registers only at its end.
 
 # %%
-print(TREE)
+show(TREE)
 
 # %% [markdown]
 # Some lines may be new:
@@ -414,6 +416,19 @@ figures.table(heads, rows)
 # ### Outside
 #
 # Vivado's `report_timing_summary` lists critical paths on the XC7Z020; we did not run it.
+#
+# A practitioner often tests a module with **cocotb**, whose testbenches are Python: a coroutine sets the pins at each clock edge, and reads them.
+# Ours offers your stage 100 words, first without pauses, and then with one in half of the cycles.
+# Each is a test, which fails where another word comes out.
+
+# %%
+tested = run_cocotb(register_stage, "register_stage", KEEPS_WORDS)
+print(f"{tested.tests} tests, {tested.failed} failed")
+
+# %% [markdown]
+# As every simulation, they show that these words came through, and the proof above covers the others.
+# <!-- holds: (tested.tests, tested.failed) == (2, 0) -->
+# The testbench is the file that `KEEPS_WORDS` names.
 #
 # ## Quiz
 #

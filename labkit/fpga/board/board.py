@@ -67,7 +67,7 @@ class VirtualBoard:
             self.bitstreams = [str(self._add(design)) for design in self._designs or [_loopback()]]
             os.environ[DEVICES] = ADDRESSES[0]  # before pynq is imported
             self._server = Server(self.machine, self._addresses(), self._asked_port)
-            pynq_cache.keep_in(Path(self._folder.name))
+            pynq_cache.keep_own()
         except BaseException:
             _clean_up(self._folder)
             raise
@@ -173,7 +173,6 @@ def _clean_up(folder: TemporaryDirectory) -> None:
     os.environ.pop(DEVICES, None)
     if devices:
         os.environ[DEVICES] = devices
-    pynq_cache.leave(Path(folder.name))
     folder.cleanup()
 
 

@@ -47,15 +47,10 @@ def _how_to(board: VirtualBoard, names: list[str]) -> str:
     lines = [f"A virtual board is at {board.address}, port {board.port}. Ctrl-C stops it."]
     lines.append(OPEN)
     lines.append(f"In the program that uses it:  {DEVICES}={board.address}")
-    if compatibility.NEEDED:
-        module = compatibility.__name__
-        lines.append(f"and behind its imports:  from {module} import mend; mend()")
+    module = compatibility.__name__
+    lines.append(f"and behind its imports:  from {module} import mend; mend()")
     for name, path in zip(names, board.bitstreams, strict=True):
         lines.append(f"{name}:  Overlay({path!r})")
-    lines.append(
-        'Where Overlay says "Unable to parse metadata", another program was loading one in the '
-        "same moment: call it again."
-    )
     return "\n".join(lines)
 
 

@@ -11,22 +11,29 @@ Of all that a board uses, one thing does not work then: `allocate`. NumPy 2 gave
 attribute `device` that cannot be set, and pynq's buffers set theirs. `mend` gives their class an
 attribute of that name, which stands before NumPy's. Under NumPy 1 it changes nothing.
 
-Every `VirtualBoard` mends the pynq of its process. A program that uses the board of another one
-(`labkit board`) calls `mend` itself, behind its imports.
+`mend` also gives pynq a place for its notes (pynq_cache.py). Every `VirtualBoard` mends the pynq of
+its process. A program that uses the board of another one (`labkit board`) calls `mend` itself,
+behind its imports.
 """
 
 import sys
 
 import numpy as np
 
+from labkit.fpga.board import pynq_cache
+
 PYNQ = "pynq==4.0.0"
 NEEDED = hasattr(np.ndarray, "device")  # since NumPy 2
 
 
 def mend() -> bool:
-    """Lets pynq make buffers under this NumPy; False if it could already."""
+    """Lets pynq make buffers under this NumPy; False if it could already.
+
+    From then on, its notes are this process's own.
+    """
     from pynq.pl_server.remote_device import RemoteBuffer
 
+    pynq_cache.keep_own()
     return give_a_device(RemoteBuffer)
 
 

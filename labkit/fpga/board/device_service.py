@@ -57,7 +57,7 @@ class Device(Service, remote_device_pb2_grpc.RemoteDeviceServicer):
     def set_bitstream_attrs(
         self, request: messages.SetBitstreamAttrsRequest
     ) -> messages.SetBitstreamAttrsResponse:
-        """What is to be loaded. The client has just left its notes, which nobody needs."""
+        """What is to be loaded. A client in this process has just left its notes."""
         pynq_cache.clear()
         if request.partial:
             raise BoardError("The virtual board loads whole bitstreams, and no partial ones.")

@@ -85,8 +85,12 @@ def load_pynq() -> None:
     """Imports pynq as for a board that is reached from afar; BoardError where it is missing."""
     if not pynq_cache.files():
         raise BoardError("The package pynq is not installed: `pip install pynq==4.0.0` brings it.")
-    if "pynq" in sys.modules:
-        return
+    if "pynq" not in sys.modules:
+        _import_pynq()
+    pynq_cache.keep_own()
+
+
+def _import_pynq() -> None:
     name = "PYNQ_REMOTE_DEVICES"  # decides what pynq is, and is read when it is imported
     before = os.environ.get(name)
     os.environ[name] = before or "127.0.0.1"

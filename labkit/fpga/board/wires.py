@@ -6,7 +6,7 @@ the course's own (`clk`, `rst`, `in_*`, `out_*`), which has streams only.
 
 from dataclasses import dataclass
 
-from labkit.fpga.axi_driver import AxiPorts, axi_ports
+from labkit.fpga.axi_driver import LITE, AxiPorts, axi_ports, lite_ports
 from labkit.fpga.errors import RTLError
 from labkit.fpga.ports import Ports
 
@@ -62,9 +62,8 @@ def wires(ports: Ports) -> Wires:
 def _address_bits(ports: Ports) -> int:
     if "s_axi_awaddr" not in ports:
         return 0
-    parts = "awvalid awready wvalid wready wdata bvalid bready bresp "
-    parts += "arvalid arready araddr rvalid rready rdata rresp"
-    _refuse_missing(ports, [f"s_axi_{part}" for part in parts.split()])
+    wanted = [port for channel in LITE for port in lite_ports(channel)]
+    _refuse_missing(ports, [*wanted, "s_axi_rresp"])
     return ports["s_axi_awaddr"].width
 
 

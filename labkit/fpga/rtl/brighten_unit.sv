@@ -38,54 +38,60 @@ module brighten_unit (
   output logic        m_axis_tlast
 );
 
-  localparam bit [4:0] Amount     = 5'h10;
-  localparam bit [1:0] Okay       = 2'b00;
-  localparam bit [1:0] SlaveError = 2'b10;
+  localparam bit [4:0] Amount = 5'h10;
 
   logic rst;
   assign rst = !aresetn;
 
-  // ---- A write: address and data are taken together, and answered in the next cycle.
-  logic       write;
-  logic       write_fits;
-  logic [7:0] amount;
-  assign write         = s_axi_awvalid && s_axi_wvalid && !s_axi_bvalid;
-  assign s_axi_awready = write;
-  assign s_axi_wready  = write;
-  assign write_fits    = (s_axi_awaddr == Amount) && (s_axi_wstrb == 4'b1111) &&
-                         (s_axi_wdata[31:8] == '0);
+  // ---- The register.
+  logic        write;
+  logic [4:0]  write_address;
+  logic [31:0] write_data;
+  logic        write_okay;
+  logic [4:0]  read_address;
+  logic        read_okay;
+  logic [7:0]  amount;
+  assign write_okay = (write_address == Amount) && (write_data[31:8] == '0);
+  assign read_okay  = read_address == Amount;
 
   always_ff @(posedge aclk) begin
     if (rst) begin
-      s_axi_bvalid <= 1'b0;
-      amount       <= 8'd0;
+      amount <= 8'd0;
     end else if (write) begin
-      s_axi_bvalid <= 1'b1;
-      s_axi_bresp  <= write_fits ? Okay : SlaveError;
-      if (write_fits) begin
-        amount <= s_axi_wdata[7:0];
-      end
-    end else if (s_axi_bready) begin
-      s_axi_bvalid <= 1'b0;
+      amount <= write_data[7:0];
     end
   end
 
-  // ---- A read.
-  logic read;
-  assign s_axi_arready = !s_axi_rvalid;
-  assign read          = s_axi_arvalid && s_axi_arready;
-
-  always_ff @(posedge aclk) begin
-    if (rst) begin
-      s_axi_rvalid <= 1'b0;
-    end else if (read) begin
-      s_axi_rvalid <= 1'b1;
-      s_axi_rdata  <= {24'd0, amount};
-      s_axi_rresp  <= (s_axi_araddr == Amount) ? Okay : SlaveError;
-    end else if (s_axi_rready) begin
-      s_axi_rvalid <= 1'b0;
-    end
-  end
+  axi_lite_slave #(
+    .ADDRESS_BITS(5)
+  ) u_slave (
+    .clk          (aclk),
+    .rst          (rst),
+    .s_axi_awvalid(s_axi_awvalid),
+    .s_axi_awready(s_axi_awready),
+    .s_axi_awaddr (s_axi_awaddr),
+    .s_axi_wvalid (s_axi_wvalid),
+    .s_axi_wready (s_axi_wready),
+    .s_axi_wdata  (s_axi_wdata),
+    .s_axi_wstrb  (s_axi_wstrb),
+    .s_axi_bvalid (s_axi_bvalid),
+    .s_axi_bready (s_axi_bready),
+    .s_axi_bresp  (s_axi_bresp),
+    .s_axi_arvalid(s_axi_arvalid),
+    .s_axi_arready(s_axi_arready),
+    .s_axi_araddr (s_axi_araddr),
+    .s_axi_rvalid (s_axi_rvalid),
+    .s_axi_rready (s_axi_rready),
+    .s_axi_rdata  (s_axi_rdata),
+    .s_axi_rresp  (s_axi_rresp),
+    .write        (write),
+    .write_address(write_address),
+    .write_data   (write_data),
+    .write_okay   (write_okay),
+    .read_address (read_address),
+    .read_data    ({24'd0, amount}),
+    .read_okay    (read_okay)
+  );
 
   brighten u_brighten (
     .clk      (aclk),

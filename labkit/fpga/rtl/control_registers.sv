@@ -52,78 +52,80 @@ module control_registers #(
   localparam bit [5:0] Control = 6'h00;
   localparam bit [5:0] Images  = 6'h08;
 
-  localparam bit [1:0] Okay        = 2'b00;
-  localparam bit [1:0] SlaveError  = 2'b10;
+  logic        write;
+  logic [5:0]  write_address;
+  logic [31:0] write_data;
+  logic        write_okay;
+  logic [5:0]  read_address;
+  logic [31:0] read_data;
+  logic        read_okay;
 
-  // ---- Writes: address and data are taken together, and answered in the next cycle.
-  logic write;
+  axi_lite_slave #(
+    .ADDRESS_BITS(6)
+  ) u_slave (
+    .clk          (clk),
+    .rst          (rst),
+    .s_axi_awvalid(s_axi_awvalid),
+    .s_axi_awready(s_axi_awready),
+    .s_axi_awaddr (s_axi_awaddr),
+    .s_axi_wvalid (s_axi_wvalid),
+    .s_axi_wready (s_axi_wready),
+    .s_axi_wdata  (s_axi_wdata),
+    .s_axi_wstrb  (s_axi_wstrb),
+    .s_axi_bvalid (s_axi_bvalid),
+    .s_axi_bready (s_axi_bready),
+    .s_axi_bresp  (s_axi_bresp),
+    .s_axi_arvalid(s_axi_arvalid),
+    .s_axi_arready(s_axi_arready),
+    .s_axi_araddr (s_axi_araddr),
+    .s_axi_rvalid (s_axi_rvalid),
+    .s_axi_rready (s_axi_rready),
+    .s_axi_rdata  (s_axi_rdata),
+    .s_axi_rresp  (s_axi_rresp),
+    .write        (write),
+    .write_address(write_address),
+    .write_data   (write_data),
+    .write_okay   (write_okay),
+    .read_address (read_address),
+    .read_data    (read_data),
+    .read_okay    (read_okay)
+  );
+
+  // ---- Writes.
   logic known;
-  logic whole;
   logic in_range;
-  logic write_fits;
-  assign write         = s_axi_awvalid && s_axi_wvalid && !s_axi_bvalid;
-  assign s_axi_awready = write;
-  assign s_axi_wready  = write;
-  assign whole         = s_axi_wstrb == 4'b1111;
-  assign in_range      = s_axi_wdata[31:16] == '0;
-  assign known         = (s_axi_awaddr == Control) || (s_axi_awaddr == Images);
-  assign write_fits    = known && whole && in_range;
+  assign known      = (write_address == Control) || (write_address == Images);
+  assign in_range   = write_data[31:16] == '0;
+  assign write_okay = known && in_range;
 
-  assign start = write && write_fits && (s_axi_awaddr == Control) && s_axi_wdata[0];
-  assign stop  = write && write_fits && (s_axi_awaddr == Control) && s_axi_wdata[1];
+  assign start = write && (write_address == Control) && write_data[0];
+  assign stop  = write && (write_address == Control) && write_data[1];
 
   always_ff @(posedge clk) begin
     if (rst) begin
-      s_axi_bvalid <= 1'b0;
-      images       <= 16'd1;
-    end else begin
-      if (write) begin
-        s_axi_bvalid <= 1'b1;
-        s_axi_bresp  <= write_fits ? Okay : SlaveError;
-      end else if (s_axi_bready) begin
-        s_axi_bvalid <= 1'b0;
-      end
-      if (write && write_fits && (s_axi_awaddr == Images)) begin
-        images <= s_axi_wdata[15:0];
-      end
+      images <= 16'd1;
+    end else if (write && (write_address == Images)) begin
+      images <= write_data[15:0];
     end
   end
 
   // ---- Reads.
-  logic        read;
-  logic        read_fits;
-  logic [31:0] value;
-  assign s_axi_arready = !s_axi_rvalid;
-  assign read          = s_axi_arvalid && s_axi_arready;
-
   always_comb begin
-    read_fits = 1'b1;
-    case (s_axi_araddr)
-      6'h00:   value = 32'd0;
-      6'h04:   value = 32'(status);
-      6'h08:   value = 32'(images);
-      6'h0C:   value = cycles;
-      6'h10:   value = beats_in;
-      6'h14:   value = beats_out;
-      6'h18:   value = FOLDING;
-      6'h1C:   value = SHAPES;
+    read_okay = 1'b1;
+    case (read_address)
+      6'h00:   read_data = 32'd0;
+      6'h04:   read_data = 32'(status);
+      6'h08:   read_data = 32'(images);
+      6'h0C:   read_data = cycles;
+      6'h10:   read_data = beats_in;
+      6'h14:   read_data = beats_out;
+      6'h18:   read_data = FOLDING;
+      6'h1C:   read_data = SHAPES;
       default: begin
-        value     = 32'd0;
-        read_fits = 1'b0;
+        read_data = 32'd0;
+        read_okay = 1'b0;
       end
     endcase
-  end
-
-  always_ff @(posedge clk) begin
-    if (rst) begin
-      s_axi_rvalid <= 1'b0;
-    end else if (read) begin
-      s_axi_rvalid <= 1'b1;
-      s_axi_rdata  <= value;
-      s_axi_rresp  <= read_fits ? Okay : SlaveError;
-    end else if (s_axi_rready) begin
-      s_axi_rvalid <= 1'b0;
-    end
   end
 
 endmodule

@@ -1,13 +1,17 @@
 // A filter for video, as a processor sees it: registers, a stream of pixels in, and one out.
 //
 //   s_axi  -> register_bank: what filter_window weighs with
-//   s_axis -> window_3x3 -> filter_window -> m_axis
+//   s_axis -> frame_window -> filter_window -> m_axis
 //
 //   0x00 to 0x20  TAP0 to TAP8  the weights, -128 to 127, of the window's pixels from the top left
 //   0x24          SHIFT         0 to 127: the sum is divided by 2^SHIFT
 //
 // After a reset all of them are 0, and so is each pixel that comes out. They may change between two
 // frames.
+//
+// A packet is a frame: after `last` the next pixel is the first one of a frame, also where a packet
+// was too short. What it lacks counts as black, like the border. One that is too long is a frame
+// and the begin of the next, which its `last` ends.
 //
 // Ports   s_axi: AXI4-Lite. s_axis: grey pixels, a byte each, row by row, frame after frame.
 //         m_axis: as many of them; `last` comes out with the pixel that it came in with.
@@ -80,35 +84,28 @@ module filter_3x3 #(
     .values       ({shift, weights})
   );
 
-  // ---- The windows. `last` goes with its pixel, as a ninth bit.
-  logic           window_valid;
-  logic           window_ready;
-  logic [9*9-1:0] window;
+  // ---- The windows.
+  logic        window_valid;
+  logic        window_ready;
+  logic [71:0] window;
+  logic        window_last;
 
-  window_3x3 #(
+  frame_window #(
     .HEIGHT    (HEIGHT),
     .WIDTH     (WIDTH),
-    .PIXEL_BITS(9)
+    .PIXEL_BITS(8)
   ) u_window (
     .clk         (aclk),
     .rst         (rst),
     .x_valid     (s_axis_tvalid),
     .x_ready     (s_axis_tready),
-    .x_data      ({s_axis_tlast, s_axis_tdata}),
+    .x_data      (s_axis_tdata),
+    .x_last      (s_axis_tlast),
     .window_valid(window_valid),
     .window_ready(window_ready),
-    .window_data (window)
+    .window_data (window),
+    .window_last (window_last)
   );
-
-  logic [8:0]  lasts;
-  logic [71:0] pixels;
-
-  for (genvar tap = 0; tap < 9; tap++) begin : gen_taps
-    assign {lasts[tap], pixels[tap*8+:8]} = window[tap*9+:9];
-  end
-
-  logic unused_lasts;  // only that of the pixel in the middle counts
-  assign unused_lasts = &{1'b0, lasts[8:5], lasts[3:0]};
 
   // ---- The weighted sums.
   filter_window u_filter (
@@ -118,8 +115,8 @@ module filter_3x3 #(
     .shift  (shift),
     .x_valid(window_valid),
     .x_ready(window_ready),
-    .x_data (pixels),
-    .x_last (lasts[4]),
+    .x_data (window),
+    .x_last (window_last),
     .y_valid(m_axis_tvalid),
     .y_ready(m_axis_tready),
     .y_data (m_axis_tdata),

@@ -36,67 +36,70 @@ module register_bank #(
   output logic [REGISTERS*BITS-1:0] values
 );
 
-  localparam bit [1:0] Okay       = 2'b00;
-  localparam bit [1:0] SlaveError = 2'b10;
+  logic                    write;
+  logic [ADDRESS_BITS-1:0] write_address;
+  logic [31:0]             write_data;
+  logic                    write_okay;
+  logic [ADDRESS_BITS-1:0] read_address;
+  logic [31:0]             read_data;
+  logic                    read_okay;
 
-  // ---- Writes: address and data are taken together, and answered in the next cycle.
-  logic        write;
-  logic        fits;
-  logic [31:0] written;
-  assign write         = s_axi_awvalid && s_axi_wvalid && !s_axi_bvalid;
-  assign s_axi_awready = write;
-  assign s_axi_wready  = write;
-  assign written       = 32'(signed'(s_axi_wdata[BITS-1:0]));
-  assign fits          = (s_axi_wstrb == 4'b1111) && (s_axi_wdata == written);
-
-  // ---- Reads: the register is taken with its address, and answered in the next cycle.
-  logic        read;
-  logic [31:0] value;
-  assign s_axi_arready = !s_axi_rvalid;
-  assign read          = s_axi_arvalid && s_axi_arready;
+  axi_lite_slave #(
+    .ADDRESS_BITS(ADDRESS_BITS)
+  ) u_slave (
+    .clk          (clk),
+    .rst          (rst),
+    .s_axi_awvalid(s_axi_awvalid),
+    .s_axi_awready(s_axi_awready),
+    .s_axi_awaddr (s_axi_awaddr),
+    .s_axi_wvalid (s_axi_wvalid),
+    .s_axi_wready (s_axi_wready),
+    .s_axi_wdata  (s_axi_wdata),
+    .s_axi_wstrb  (s_axi_wstrb),
+    .s_axi_bvalid (s_axi_bvalid),
+    .s_axi_bready (s_axi_bready),
+    .s_axi_bresp  (s_axi_bresp),
+    .s_axi_arvalid(s_axi_arvalid),
+    .s_axi_arready(s_axi_arready),
+    .s_axi_araddr (s_axi_araddr),
+    .s_axi_rvalid (s_axi_rvalid),
+    .s_axi_rready (s_axi_rready),
+    .s_axi_rdata  (s_axi_rdata),
+    .s_axi_rresp  (s_axi_rresp),
+    .write        (write),
+    .write_address(write_address),
+    .write_data   (write_data),
+    .write_okay   (write_okay),
+    .read_address (read_address),
+    .read_data    (read_data),
+    .read_okay    (read_okay)
+  );
 
   // ---- The registers. A wire of each says whether an address is its own.
   logic [REGISTERS-1:0] is_written;
   logic [REGISTERS-1:0] is_read;
+  logic                 in_range;
+  assign in_range   = write_data == 32'(signed'(write_data[BITS-1:0]));
+  assign write_okay = in_range && |is_written;
+  assign read_okay  = |is_read;
 
   for (genvar i = 0; i < REGISTERS; i++) begin : gen_registers
-    assign is_written[i] = s_axi_awaddr == ADDRESS_BITS'(4 * i);
-    assign is_read[i]    = s_axi_araddr == ADDRESS_BITS'(4 * i);
+    assign is_written[i] = write_address == ADDRESS_BITS'(4 * i);
+    assign is_read[i]    = read_address == ADDRESS_BITS'(4 * i);
     always_ff @(posedge clk) begin
       if (rst) begin
         values[i*BITS+:BITS] <= '0;
-      end else if (write && fits && is_written[i]) begin
-        values[i*BITS+:BITS] <= s_axi_wdata[BITS-1:0];
+      end else if (write && is_written[i]) begin
+        values[i*BITS+:BITS] <= write_data[BITS-1:0];
       end
     end
   end
 
   always_comb begin
-    value = '0;
+    read_data = '0;
     for (int i = 0; i < REGISTERS; i++) begin
       if (is_read[i]) begin
-        value = 32'(signed'(values[i*BITS+:BITS]));
-      end
-    end
-  end
-
-  always_ff @(posedge clk) begin
-    if (rst) begin
-      s_axi_bvalid <= 1'b0;
-      s_axi_rvalid <= 1'b0;
-    end else begin
-      if (write) begin
-        s_axi_bvalid <= 1'b1;
-        s_axi_bresp  <= (fits && |is_written) ? Okay : SlaveError;
-      end else if (s_axi_bready) begin
-        s_axi_bvalid <= 1'b0;
-      end
-      if (read) begin
-        s_axi_rvalid <= 1'b1;
-        s_axi_rdata  <= value;
-        s_axi_rresp  <= (|is_read) ? Okay : SlaveError;
-      end else if (s_axi_rready) begin
-        s_axi_rvalid <= 1'b0;
+        read_data = 32'(signed'(values[i*BITS+:BITS]));
       end
     end
   end

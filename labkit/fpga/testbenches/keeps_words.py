@@ -1,4 +1,4 @@
-"""A cocotb testbench: a module between the streams x and y keeps all words and their order.
+"""A cocotb testbench: a module between the streams in and out keeps all words and their order.
 
 Coroutines drive the pins at each clock edge, in Python: some ten thousand cycles in a
 second, where `simulate` clocks millions. `run_cocotb` runs it.
@@ -15,8 +15,8 @@ WORDS = 100
 
 async def reset(dut: object) -> None:
     """Two clock cycles of reset, with nothing on offer."""
-    dut.x_valid.value = 0
-    dut.y_ready.value = 0
+    dut.in_valid.value = 0
+    dut.out_ready.value = 0
     dut.rst.value = 1
     for _ in range(2):
         await RisingEdge(dut.clk)
@@ -28,20 +28,20 @@ async def offer(dut: object, words: list[int], share: float) -> None:
     for word in words:
         while random.random() < share:
             await RisingEdge(dut.clk)
-        dut.x_valid.value = 1
-        dut.x_data.value = word
-        await moved(dut, "x")
-        dut.x_valid.value = 0
+        dut.in_valid.value = 1
+        dut.in_data.value = word
+        await moved(dut, "in")
+        dut.in_valid.value = 0
 
 
 async def take(dut: object, count: int, share: float) -> list[int]:
     """Take `count` words; withhold ready in a `share` of the cycles."""
     taken = []
     while len(taken) < count:
-        dut.y_ready.value = int(random.random() >= share)
+        dut.out_ready.value = int(random.random() >= share)
         await ReadOnly()  # all logic has settled
-        if dut.y_valid.value and dut.y_ready.value:
-            taken.append(int(dut.y_data.value))
+        if dut.out_valid.value and dut.out_ready.value:
+            taken.append(int(dut.out_data.value))
         await RisingEdge(dut.clk)
     return taken
 

@@ -3,11 +3,8 @@
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from textwrap import dedent
-
-from labkit.fpga.board import pynq_cache
 
 ROOT = Path(__file__).resolve().parents[3]
 LIMIT = 300  # seconds; only ends a hang
@@ -44,13 +41,3 @@ def run_python(code: str, limit: int = LIMIT) -> str:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
-
-
-def no_notes_stay() -> bool:
-    """Whether pynq's notes go; those of another process of tests are there for a moment only."""
-    end = time.monotonic() + LIMIT
-    while any(path.exists() for path in pynq_cache.files()):
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.05)
-    return True

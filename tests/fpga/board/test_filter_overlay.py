@@ -43,3 +43,27 @@ def test_frames_through_the_filter_and_what_it_refuses():
     assert lines[3:6] == ["send channel starts receive channel ends", "True", "-5 10"]
     assert "offset 0x20 answers SLVERR (write)" in lines[6]
     assert "offset 0x28 answers SLVERR (read)" in lines[7]
+
+
+def test_after_a_short_frame_the_next_one_is_right():
+    printed = run_python("""
+        from tests.fpga.test_rtl_filter import filtered, of_a_packet
+
+        H, W = 11, 13
+        rng = np.random.default_rng(1)
+        with VirtualBoard(designs.filter_3x3(H, W)) as board:
+            from pynq import Overlay, allocate
+            overlay = Overlay(board.bitstream)
+            ip, dma = overlay.filter_3x3_0, overlay.axi_dma_0
+            taps = rng.integers(-128, 128, (3, 3))
+            ip.write(0, np.array([*taps.ravel(), 9], "i4").tobytes())
+            for length in (40, H * W, 1, H * W, H * W + 50, H * W):
+                there, back = allocate(length, "u1"), allocate(length, "u1")
+                there[:] = rng.integers(0, 256, length)
+                dma.recvchannel.transfer(back)
+                dma.sendchannel.transfer(there)
+                dma.sendchannel.wait()
+                dma.recvchannel.wait()
+                print(np.array_equal(back, of_a_packet(there, H, W, taps, 9)))
+    """)
+    assert printed.splitlines() == ["True"] * 6

@@ -1,17 +1,20 @@
-"""pynq's notes in its own folder: another process's are neither read nor removed.
+"""pynq's notes: a process keeps its own, and neither reads, writes nor removes another's.
 
-The processes of these tests have a pynq of their own, so that the notes which a test leaves there
-disturb nobody. What another process does in an unlucky moment lies there from the beginning.
+The processes of these tests have a pynq of their own, which nobody else writes to. What another
+process does in an unlucky moment lies there from the beginning.
 """
 
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
 from labkit.fpga.board import pynq_cache
-from tests.fpga.board.pynq_process import run_python
+from tests.fpga.board.pynq_process import BEGINNING, LIMIT, ROOT, run_python
 
 pytestmark = pytest.mark.skipif(not pynq_cache.files(), reason="pynq is not installed")
 HALF_WRITTEN = '{"bitfile_name": "/tmp/loopb'
@@ -34,12 +37,24 @@ def notes(tmp_path):
 
 def run(notes: Path, code: str) -> list[str]:
     """The lines that code prints in a process with this pynq, as a `board` and an `Overlay`."""
-    first = f"import sys\nsys.path.insert(0, {str(notes.parents[1])!r})\n"
-    return run_python(first + dedent(code)).splitlines()
+    return run_python(with_pynq(notes) + dedent(code)).splitlines()
 
 
-def test_a_half_written_state_of_another_process_is_not_read(notes):
-    (notes / pynq_cache.STATE).write_text(HALF_WRITTEN)
+def with_pynq(notes: Path) -> str:
+    """The first lines of a process with this pynq."""
+    return f"import sys\nsys.path.insert(0, {str(notes.parents[1])!r})\n"
+
+
+def content(folder: Path) -> dict[str, tuple[int, int]]:
+    """Size and time of every file in it but compiled Python."""
+    files = [path for path in folder.iterdir() if path.is_file()]
+    return {path.name: (path.stat().st_size, path.stat().st_mtime_ns) for path in files}
+
+
+def test_notes_of_another_process_are_neither_read_nor_touched(notes):
+    for name in (pynq_cache.METADATA, pynq_cache.STATE):
+        (notes / name).write_text(HALF_WRITTEN)
+    before = content(notes)
     lines = run(
         notes,
         """
@@ -48,61 +63,135 @@ def test_a_half_written_state_of_another_process_is_not_read(notes):
             print(pynq.__file__)
             for _ in range(2):
                 print(sorted(pynq.Overlay(board.bitstream).ip_dict))
+            print(sorted(pynq.Overlay(board.bitstream, download=False).ip_dict))
         """,
     )
     assert Path(lines[0]).parent == notes.parent
-    assert lines[1] == lines[2] and "axi_dma_0" in lines[1]
-    assert (notes / pynq_cache.STATE).read_text() == HALF_WRITTEN  # nor is it removed
-    assert not (notes / pynq_cache.METADATA).exists()
+    assert lines[1] == lines[2] == lines[3] and "axi_dma_0" in lines[1]
+    assert content(notes) == before
+
+
+READ_ONLY = """
+import os
+
+def refuse(event, given):
+    # Root may write anywhere, so that the modes of files would prove nothing.
+    changes = event in ("os.remove", "os.rename", "os.mkdir")
+    if event == "open" and isinstance(given[2], int):
+        changes = given[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
+    if changes and str(given[0]).startswith(INSTALLED):
+        refused.append(given[0])
+        raise PermissionError(13, "read-only", given[0])
+
+refused = []
+sys.dont_write_bytecode = True
+sys.addaudithook(refuse)
+"""
+BOARD = """
+board = VirtualBoard(port=0).start()
+from pynq.pl_server.remote_device import RemoteDevice
+from pynq import Overlay
+device = RemoteDevice(0, board.address, board.port)
+found = Overlay(board.bitstream, device=device).ip_dict
+"""
+EXERCISE = """
+from labkit.fpga.board.private import PrivateBoard
+with PrivateBoard(designs.loopback()).active() as overlay:
+    found = overlay.ip_dict
+"""
+
+
+@pytest.mark.parametrize("code", [BOARD, EXERCISE], ids=["a board", "an exercise"])
+def test_an_installation_that_nobody_may_write_to(notes, code):
+    first = with_pynq(notes) + f"INSTALLED = {str(notes.parent)!r}\n" + READ_ONLY
+    printed = run_python(first + code + "print('axi_dma_0' in found, refused)")
+    assert printed == "True []\n"
+
+
+def test_two_processes_at_once(notes):
+    """Each loads its own design again and again, and never sees the other's."""
+    code = """
+    with VirtualBoard({design}) as board:
+        from pynq import Overlay
+        print("started", flush=True)
+        input()
+        found = [sorted(Overlay(board.bitstream).ip_dict) for _ in range(8)]
+        print(found[0], len(set(map(str, found))))
+    """
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    environment.pop("PYNQ_REMOTE_DEVICES", None)
+    running = []
+    for design in ("designs.loopback()", "designs.filter_3x3(2, 3)"):
+        whole = BEGINNING + with_pynq(notes) + dedent(code).format(design=design)
+        command = [sys.executable, "-c", whole]
+        running.append(subprocess.Popen(command, env=environment, stdin=-1, stdout=-1, text=True))
+    try:
+        assert [process.stdout.readline() for process in running] == ["started\n"] * 2
+        for process in running:
+            process.stdin.write("\n")
+            process.stdin.flush()
+        printed = [process.communicate(timeout=LIMIT)[0] for process in running]
+    finally:
+        for process in running:
+            process.kill()
+    assert [process.returncode for process in running] == [0, 0]
+    assert all(lines.endswith("] 1\n") for lines in printed)
+    assert ["filter_3x3_0" in lines for lines in printed] == [False, True]
+    assert not any((notes / name).exists() for name in (pynq_cache.METADATA, pynq_cache.STATE))
+
+
+def test_a_changed_file_of_the_same_name_is_read_again(notes):
+    """The bitstream is the same, so that notes of it would seem right."""
+    lines = run(
+        notes,
+        """
+        from pathlib import Path
+        with VirtualBoard() as board:
+            from pynq import Overlay
+            print("other_dma" in Overlay(board.bitstream).ip_dict)
+            path = Path(board.bitstream).with_suffix(".hwh")
+            path.write_text(path.read_text().replace("axi_dma_0", "other_dma"))
+            print("other_dma" in Overlay(board.bitstream).ip_dict)
+        """,
+    )
+    assert lines == ["False", "True"]
 
 
 def test_metadata_of_another_design_are_not_taken_for_ones_own(notes):
-    """The worst moment: the state speaks of this file, the metadata are of another one."""
+    """Two boards in one process; the second overlay is not downloaded, and leaves notes, too."""
     lines = run(
         notes,
         """
-        import pickle
-        from pathlib import Path
-        from labkit.fpga.board import pynq_cache
-
-        metadata, state = pynq_cache.files()
         with VirtualBoard(designs.loopback(), designs.filter_3x3(2, 3)) as board:
             from pynq import Overlay
-            from pynq.pl_server.global_state import GlobalState, bitstream_hash
-            hash = bitstream_hash(board.bitstreams[0])
-            note = GlobalState(bitfile_name="x", active_name="y", timestamp="", bitfile_hash=hash)
-            state.write_text(note.json())
-            other = Overlay(board.bitstreams[1], download=False).parser
-            metadata.write_bytes(pickle.dumps(other))
-            print("filter_3x3_0" in Overlay(board.bitstreams[0]).ip_dict)
+            first, second = board.bitstreams
+            Overlay(first)
+            Overlay(second, download=False)
+            print("filter_3x3_0" in Overlay(first).ip_dict)
+            print("filter_3x3_0" in Overlay(second).ip_dict)
         """,
     )
-    assert lines == ["False"]
+    assert lines == ["False", "True"]
 
 
-def test_boards_of_one_process_leave_in_any_order(notes):
-    lines = run(
+def test_nothing_stays_when_the_process_ends(notes):
+    (folder,) = run(
         notes,
         """
-        from pathlib import Path
-
-        boards = [VirtualBoard(port=0).start() for _ in range(3)]
-        from pynq.pl_server import global_state
-        for board in (boards[1], boards[2], boards[0]):
-            print(Path(global_state.STATE_DIR).name.partition("-")[0])
-            board.stop()
-            board.stop()
-        print(global_state.STATE_DIR)
+        from labkit.fpga.board import pynq_cache
+        with VirtualBoard(port=0):
+            print(pynq_cache.keep_own())
         """,
     )
-    assert lines == ["virtual"] * 3 + [str(notes)]
+    assert Path(folder).name == "pl_server" and not Path(folder).parent.exists()
 
 
-def test_a_board_removes_what_a_client_elsewhere_has_written(notes, monkeypatch):
-    """As for `labkit board`: its own process has no notes."""
-    paths = [notes / pynq_cache.METADATA, notes / pynq_cache.STATE]
-    for path in paths:
-        path.write_text("")
-    monkeypatch.setattr(pynq_cache, "files", lambda: paths)
-    pynq_cache.clear()
-    assert not any(path.exists() for path in paths)
+def test_a_process_without_a_board_is_left_alone():
+    """Looking whether pynq is there, or clearing notes, does not import it."""
+    printed = run_python("""
+        import sys
+        from labkit.fpga.board import pynq_cache
+        pynq_cache.files(), pynq_cache.clear()
+        print("pynq" in sys.modules)
+    """)
+    assert printed == "False\n"

@@ -8,6 +8,7 @@ set sources [list \
   accelerator.sv \
   add_bias.sv \
   adder_tree.sv \
+  axi_lite_slave.sv \
   block_fifo.sv \
   control_registers.sv \
   conv3x3.sv \
