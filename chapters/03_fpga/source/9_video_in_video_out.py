@@ -419,7 +419,8 @@ board.stop()
 #
 # **So who has computed the labels?**
 # The labels do not tell, but a counter in the FPGA does: loading sets CYCLES to 0, and each job counts its own cycles there, from 0.
-# (RESET clears it as well, and so does a START with IMAGES = 0 while no job runs. PyTorch's loop writes no register, so nothing could have cleared it: its 0 means that no job ran.)
+# RESET clears it as well, and so does a START with IMAGES = 0 while no job runs.
+# PyTorch's loop writes no register, so nothing could have cleared it: its 0 means that no job ran.
 # <!-- holds: same == 20 and processor[1] == 0 and fpga[1] == 73_768 -->
 # Our overlay computes only what a program asks of it, by writing registers and sending bytes.
 # `model(frame)` does neither, so it runs on the processor, whatever overlay is loaded.
