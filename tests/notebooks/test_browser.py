@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ import pytest
 
 from labkit.course.catalogue import CHAPTERS, readable
 from labkit.course.config import config
+from labkit.distributed.tf_turns import free_ports
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = [
@@ -33,17 +33,11 @@ pytestmark = [
 ]
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 @contextmanager
 def server(work, log):
     """`labkit lab` on a work folder of its own; ended when the test is over."""
     pytest.importorskip("jupyterlab", reason="JupyterLab is not installed")
-    port = free_port()
+    port = next(free_ports())
     command = [sys.executable, "-m", "labkit", "lab", "--no-browser", f"--port={port}"]
     command += [f"--IdentityProvider.token={TOKEN}", "--ServerApp.port_retries=0"]
     environment = {**os.environ, "LABKIT_WORK": str(work), "LABKIT_PROGRESS": "off"}

@@ -44,7 +44,7 @@ def test_the_published_numbers_at_the_top():
     assert round(1e6 * float(fpga.latency)) == 1_584 < round(1e6 / 60) == 16_667
     assert round(1e6 * float(processor.latency)) == 821_773 > 16_667
     assert fpga.board == processor.board and "C++" in processor.name
-    assert "October 2017" in fpga.latency.source and "October 2017" in processor.latency.source
+    assert "June 2017" in fpga.latency.source and "June 2017" in processor.latency.source
 
 
 def test_the_frames(lesson):

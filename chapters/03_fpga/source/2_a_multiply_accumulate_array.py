@@ -436,7 +436,7 @@ print("with 128 lanes:", predicted(K // 128 * D + 1, "cycles", "the formula"))
 # <!-- holds: int(run.cycles) - 1 == len(run.outputs["y"]) == 128 -->
 # Besides, the lanes take less than 1 % of the LUTs.
 # <!-- holds: widest.share("lut") < 0.01 -->
-# But at 100 million cycles per second, 128 weights per cycle are 12.8 GB/s (predicted), and the memory outside gives 2.1 (published).
+# But at 100 million cycles per second, 128 weights per cycle are 12.8 GB/s (predicted), and the memory outside gives at most 2.1 (its peak, from published figures).
 # <!-- holds: round(K * 100e6 / 1e9, 1) == 12.8 and K * 100e6 > 2.1e9 -->
 # So 128 lanes can work in every cycle only if the weights lie on the chip; 8 lanes need 0.8 GB/s, and in lesson 5 their weights come from outside.
 # <!-- holds: 8 * 100e6 == 0.8e9 < 2.1e9 < K * 100e6 -->

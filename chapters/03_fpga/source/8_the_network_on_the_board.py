@@ -380,11 +380,12 @@ figures.guesses([("bytes taken", taken_guess, taken)])
 # **Ask each channel whether it is done; the one that is not tells where to look:**
 # <!-- holds: [found[2], found[3], found[4], found[5]] == [[False, True], [True, False], [False, False], [False, False]] -->
 # <!-- holds: [who_is_done(np.array([8]), np.array([room]), 8, 1)[0][0] for room in (4, 6, 7)] == [False, False, True] -->
+# <!-- holds: [one[0] for one in who_is_done(np.array([1]), np.array([0]), 8, 1)] == [True, False] -->
 #
 # | who is not done | what to look for |
 # |---|---|
 # | the send channel alone | more was sent than one packet, and nobody receives the next one |
-# | the receive channel alone | `last` is never set, too little or nothing was sent, or the buffer is a little too small |
+# | the receive channel alone | `last` is never set, too little or nothing was sent, the buffer is a little too small, or nobody receives and the circuit holds all that was sent |
 # | both | nobody receives, the buffer is too small, or START is missing |
 #
 # On a real board, `idle` and `error` of both channels tell this without waiting.

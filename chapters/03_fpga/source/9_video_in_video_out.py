@@ -18,7 +18,7 @@
 # # Video in, video out
 #
 # **1,584 µs or 821,773 µs.**
-# On a Pynq board, a small network takes 1,584 µs for a picture in the FPGA, and 821,773 µs in the processor beside it (published by BNN-PYNQ in October 2017).
+# On a Pynq board, a small network takes 1,584 µs for a picture in the FPGA, and 821,773 µs in the processor beside it (published by BNN-PYNQ in June 2017).
 # The comparison is not quite fair: there, the processor runs the C++ from which the FPGA's circuit was made, and a program written for a processor may be faster.
 # A camera may bring a picture every 16,667 µs, and of these two only the FPGA keeps up.
 # The labels look the same.
@@ -418,8 +418,9 @@ board.stop()
 # <!-- holds: len(by_processor) == 20 and processor[1] == 0 -->
 #
 # **So who has computed the labels?**
-# The labels do not tell, but a counter in the FPGA does: loading, RESET and each START that is taken set CYCLES to 0, and then it counts a job's cycles.
-# PyTorch's loop writes neither RESET nor START, so its 0 means that no job ran after loading.
+# The labels do not tell, but a counter in the FPGA does: loading sets CYCLES to 0, and each job counts its own cycles there, from 0.
+# RESET clears it as well, and so does a START with IMAGES = 0 while no job runs.
+# PyTorch's loop writes no register, so nothing could have cleared it: its 0 means that no job ran.
 # <!-- holds: same == 20 and processor[1] == 0 and fpga[1] == 73_768 -->
 # Our overlay computes only what a program asks of it, by writing registers and sending bytes.
 # `model(frame)` does neither, so it runs on the processor, whatever overlay is loaded.
@@ -429,7 +430,7 @@ board.stop()
 # ## Recap
 #
 # **The rule to keep: if all units work at the same time, a video runs at the camera's rate or at that of the busiest unit, the processor included, whichever is less.**
-# **And if CYCLES is 0, and nobody has written RESET or START since the overlay was loaded, no job has run.**
+# **And if CYCLES is above 0, a job has begun since the overlay was loaded; if it is 0, none has, unless somebody wrote RESET, or a START with IMAGES = 0.**
 # <!-- holds: frame_rate(steps, [0, 0, 0, 1], 100e6, 500)[1] == min(500, 100e6 / max(3 * int(cycles), 73_768)) -->
 # <!-- holds: processor[1] == 0 < fpga[1] -->
 #

@@ -221,8 +221,8 @@ print("tokens:", [len(one.tokens) for one in served], "- free blocks at the end:
 # ## Measure
 #
 # Now Llama 2 7B on a V100 with 32 GB, and 300 requests: prompts have 200 tokens on average, and a batch at most 128 rows.
-# Beside weights of 13.5 GB, 39,830 slots of 0.52 MB fit (*predicted*).
-# By lesson 13's roofline, a step takes the longer of two times: for its bytes (weights once, the cache of all rows) and for its FLOPs.
+# We let weights and cache have all of its 32 GiB, which are 34.4 GB: beside 13.5 GB of weights, 39,830 slots of 0.52 MB fit (*predicted*).
+# As in lesson 13, but with the embedding's weights read, too, a step takes the longer of two times: for its bytes (weights once, the cache of all rows) and for its FLOPs.
 # Requests arrive independently of each other (a **Poisson process**); their mean number in a second is the **load**.
 # In a last run, 400 wait at the start; the **capacity** is how many are done in a second in its middle.
 # If the load is larger than the capacity, the queue grows for as long as requests come, and each waits longer than the one before.

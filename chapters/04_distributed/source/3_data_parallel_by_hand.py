@@ -287,6 +287,7 @@ figures.table(heads, table)
 # <!-- holds: (vector(one_process) - vector(convnet.torch_model(convnet.init(0)))).abs().max() > 0.01 and (weights[0] - vector(one_process)).abs().max() < 1e-5 -->
 # <!-- holds: [row[4] for row in table] == [True] * 4 -->
 # The rest is rounding: ranks add in another order.
+# The table shows gradient descent; Adam divides by about the gradient's own size, so where it is so tiny that rounding decides its sign, a weight can move much further.
 # **With equal shards, equal weights and optimisers at the start, a loss that is the mean over the examples, and no layer that is random or mixes examples, each step of data parallel training is that of one big batch, up to rounding.**
 # <!-- holds: [row[3] and row[4] for row in table] == [True] * 4 -->
 #

@@ -314,16 +314,16 @@ for (make, every), difference in zip(cases, differences, strict=True):
 # %%
 rows = []
 for run in [run for run in runs if run.rule == "linear"]:  # of both seeds
-    size = counted(run.bytes_per_sample, "B", "the log's steps, for four ranks in a ring")
+    size = predicted(run.bytes_per_sample, "B", "2 (n - 1) S a step, by four ranks")
     row = [run.seed, run.batch, run.learning_rate, size, round(run.loss, 2), "never", ""]
     reached = np.flatnonzero(np.array(run.losses) <= 1.5)  # epochs, from 0
     if len(reached):
         epochs = int(reached[0]) + 1
         sent = epochs * 2000 * run.bytes_per_sample
-        row[5:] = epochs, counted(sent, "B", "epochs x 2,000 photographs")
+        row[5:] = epochs, predicted(sent, "B", "epochs x 2,000 photographs")
     rows.append(row)
-heads = ["seed", "batch", "learning rate", "for each photograph", "loss after 20 epochs"]
-figures.table([*heads, "epochs until 1.5", "bytes until then"], rows)
+heads = ["seed", "batch", "learning rate", "bytes a photograph, all ranks", "loss after 20 epochs"]
+figures.table([*heads, "epochs until 1.5", "their bytes until then"], rows)
 
 # %% [markdown]
 # **Verdict on C30: holds if the rate can be scaled that far.**

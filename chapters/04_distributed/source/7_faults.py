@@ -396,12 +396,14 @@ rows = [[name, *places] for name, places in names_today(cluster).items()]
 figures.table(["name", "today in tf.train", "in tf.compat.v1.train"], rows)
 
 # %% [markdown]
-# **Verdict on C27: holds if `tf` is TensorFlow 1's API, today `tf.compat.v1`.**
+# **Verdict on C27: holds if the training is synchronous and `tf` is TensorFlow 1's API, today `tf.compat.v1`.**
 # Today's `tf.train` has only the first of the four names, so the program ends at once; `tf.compat.v1.train` has all four, and with the new behaviour switched off, as TensorFlow's guide tells, the program trains with its single worker.
 # <!-- holds: [row[1:] for row in rows] == [[True, True], *[[False, True]] * 3] and rows[0][0] == 'ClusterSpec' -->
 # But there, `SyncReplicasOptimizer` is deprecated.
 # In its place stands `MultiWorkerMirroredStrategy`, synchronous and without servers; `ParameterServerStrategy`, which ran above, is asynchronous.
 # `Server` is called `tf.distribute.Server`.
+# In TensorFlow 1, asynchronous training with parameter servers did without `SyncReplicasOptimizer`.
+# We tried the four names with one worker, so we have not seen several of them synchronised.
 #
 # ### <a id="C28"></a>C28 on trial
 #

@@ -3,6 +3,7 @@
 import socket
 import threading
 from contextlib import contextmanager, nullcontext, suppress
+from itertools import islice
 
 import pytest
 import torch
@@ -11,6 +12,7 @@ from labkit.distributed.handshake import new_secret
 from labkit.distributed.parameter_server import Asynchronous, Client, Server, ServerError, Shard
 from labkit.distributed.parameter_server.link import Link, by_name
 from labkit.distributed.parameter_server.replication import Copy
+from labkit.distributed.tf_turns import free_ports
 
 ENOUGH = 60.0  # seconds: only ends a hang
 MODEL = "version 1: weight[4]"
@@ -29,11 +31,6 @@ def server_of(one, port=0, number=0):
 
 def port_of(server):
     return int(server.address.split(":")[1])
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        return found.getsockname()[1]
 
 
 def test_a_server_that_never_answers():
@@ -67,7 +64,7 @@ def test_a_server_that_trickles_has_not_answered():
 
 
 def test_a_server_that_is_not_there():
-    address = f"127.0.0.1:{free_port()}"
+    address = f"127.0.0.1:{next(free_ports())}"
     with pytest.raises(ServerError, match=r"server .* did not answer \(.*Connection refused\)"):
         Client([address], 0, MODEL, SECRET, timeout=0.2)
 
@@ -170,7 +167,7 @@ def test_a_copy_takes_over(afterwards):
 
 
 def test_no_copy_either():
-    copy, address = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
+    copy, address = (f"127.0.0.1:{port}" for port in islice(free_ports(), 2))
     with pytest.raises(ServerError, match=f"server {address} and its copy {copy} did not answer"):
         Client([address], 0, MODEL, SECRET, timeout=0.2, copies=[copy])
 

@@ -4,10 +4,10 @@ import importlib.util
 import json
 import os
 import re
-import socket
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,7 @@ from labkit.distributed.host_programs import programs
 from labkit.distributed.parameter_server import Photographs, problem
 from labkit.distributed.parameter_server.checkpoint import load_checkpoint
 from labkit.distributed.parameter_server.client import Client
+from labkit.distributed.tf_turns import free_ports
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAM = ROOT / "chapters" / "04_distributed" / "train_ps.py"
@@ -47,12 +48,8 @@ def one_at_a_time(monkeypatch):
 
 
 def free_addresses(count):
-    """Addresses at which nobody listens."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    addresses = [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]
-    for one in sockets:
-        one.close()
-    return addresses
+    """Addresses at which nobody listens; no system gives their ports to whoever asks for any."""
+    return [f"127.0.0.1:{port}" for port in islice(free_ports(), count)]
 
 
 @pytest.fixture(scope="module")
