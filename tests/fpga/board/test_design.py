@@ -49,11 +49,12 @@ def test_a_handoff_lists_what_is_where():
 
 def test_registers_with_fields():
     registers = [Register("GO", 4, fields={"START": (3, 2)})]
-    source = library("control_registers")
-    text = source[0].read_text("utf-8").replace("control_registers", "regs")
+    slave, module = library("control_registers")
+    text = module.read_text("utf-8").replace("control_registers", "regs")
     text = text.replace("  clk,", "  aclk,").replace("  rst,", "  aresetn,")
     text = text.replace("(posedge clk)", "(posedge aclk)").replace("if (rst)", "if (!aresetn)")
-    root = ElementTree.fromstring(Design(text, "regs", registers=registers).hwh)
+    text = text.replace("(clk)", "(aclk)").replace("(rst)", "(!aresetn)")
+    root = ElementTree.fromstring(Design([slave, text], "regs", registers=registers).hwh)
     found = next(r for r in root.iter("REGISTER") if r.get("NAME") == "GO")
     assert [p.get("VALUE") for p in found.findall("PROPERTY")] == [
         "GO",
