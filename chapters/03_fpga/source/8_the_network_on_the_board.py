@@ -285,7 +285,8 @@ print("NO LAST:", attempt(8, 8, broken)[1])
 print("TOO FEW:", attempt(6, 8)[1])
 print("SMALL BUFFER:", attempt(8, 4)[1])
 print("NEVER RECEIVES:", attempt(8, 0)[0])
-print("TOO MANY:", attempt(10, 8)[0])
+too_many = attempt(10, 8)[0]
+print("TOO MANY:", too_many)
 timeline(board.traffic)
 
 dma = Overlay(board.bitstream).axi_dma_0  # the accelerator's
@@ -303,7 +304,7 @@ overlay.accelerator_0.register_map.STATUS
 # The receive channel has got its packet of 8 bytes, and is done.
 # <!-- holds: found[2] == [False, True] and programs[2] == (10, 8) -->
 # The ninth byte waits in the circuit, and the tenth waits before it.
-# <!-- holds: "has taken 9 of 10 words" in attempt(10, 8)[0] -->
+# <!-- holds: "has taken 9 of 10 words" in too_many -->
 #
 # The short job did not hang.
 # Our accelerator noticed that `last` came too early, ended the job with a word of zeros, and set TOO_SHORT.

@@ -54,7 +54,7 @@ module own_mac_array #(
     );
 
     for (genvar lane = 0; lane < LANES; lane++) begin : gen_lanes
-      assign weights[lane*8+:8]                = terms_data[((lane+1)*PRODUCTS+p)*8+:8];
+      assign weights[lane*8+:8]             = terms_data[((lane+1)*PRODUCTS+p)*8+:8];
       assign sums[(lane*PRODUCTS+p)*32+:32] = of_lanes[lane*32+:32];
     end
   end
