@@ -222,8 +222,8 @@ absolute = edit(DIFFERS, "absolute", "right != got", "abs(right) != abs(got)")
 mean_of_each = edit(
     DIFFERS,
     "mean_of_each",
-    "np.sum(",
-    "np.mean(",
+    "wrong_number = np.sum(",
+    "wrong_number = np.mean(",
     ("other_label = np.sum(", "other_label = np.mean("),
 )
 other_order = edit(
