@@ -2,7 +2,7 @@
 
 Public names load on first use, so `import labkit` costs next to nothing:
 
-    from labkit import check, predict, hint, quiz, doctor
+    from labkit import check, last_right, predict, hint, quiz, doctor
 """
 
 import importlib
@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 # What is handed out here lives on higher floors; this page is the front door to all of them.
 _HOMES = {
     "check": "labkit.checks.judge",
+    "last_right": "labkit.checks.last_right",
     "predict": "labkit.checks.ask",
     "hint": "labkit.checks.ask",
     "quiz": "labkit.checks.ask",

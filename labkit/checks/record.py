@@ -6,7 +6,8 @@ in one step. A file that cannot be read is set aside as `progress.json.broken-1`
 Nothing here raises: what goes wrong is said once, and the lesson goes on.
 
     {"version": 1,
-     "exercises":   {id: {"attempts": 3, "solved": true, "date": "2026-01-31"}},
+     "exercises":   {id: {"attempts": 3, "solved": true, "date": "2026-01-31",
+                          "answer": "module mac ..."}},       the last right one, if it is a text
      "predictions": {id: {"value": 12.0, "unit": "GB/s", "first": 10.0}},
      "hints":       {id: 2},                                  the highest level seen
      "quizzes":     {id: {"attempts": 2, "solved": true, "answer": "b"}}}
@@ -37,7 +38,7 @@ _said: set[str] = set()
 
 def load() -> Progress:
     """The stored progress; empty when nothing is stored or recording is off."""
-    if not _enabled():
+    if not enabled():
         return _parse({})
     try:
         return _read(path())
@@ -60,7 +61,7 @@ def _stored(change: Callable) -> Callable:
 
     @functools.wraps(change)
     def record(*args: object, **kwargs: object) -> None:
-        if not _enabled():
+        if not enabled():
             return
         file = path()
         try:
@@ -78,12 +79,14 @@ def _stored(change: Callable) -> Callable:
 
 
 @_stored
-def record_check(progress: Progress, id: str, solved: bool) -> None:
-    """One attempt at an exercise. Solved stays solved."""
+def record_check(progress: Progress, id: str, solved: bool, answer: str | None = None) -> None:
+    """One attempt at an exercise, with the text of a right answer. Solved stays solved."""
     entry = progress["exercises"].setdefault(id, {"attempts": 0, "solved": False})
     entry["attempts"] += 1
     if solved and not entry["solved"]:
         entry.update(solved=True, date=date.today().isoformat())
+    if answer is not None:
+        entry["answer"] = answer
 
 
 @_stored
@@ -107,7 +110,8 @@ def record_quiz(progress: Progress, id: str, answer: str, solved: bool) -> None:
     entry["solved"] |= solved
 
 
-def _enabled() -> bool:
+def enabled() -> bool:
+    """Whether anything is recorded."""
     setting = os.environ.get("LABKIT_PROGRESS", "").strip().lower()
     return setting not in ("off", "0", "no", "false")
 

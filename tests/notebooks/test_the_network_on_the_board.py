@@ -22,8 +22,7 @@ lesson = Run("03_fpga", "8_the_network_on_the_board")
 def printed(words):
     return lesson.printed[lesson.cell(words)]
 BOARD, NETWORK, ATTEMPTS = "accelerator.register_map)", "CYCLES", "programs ="
-DIAGNOSES, OTHERS, TIMES = "NO LAST", "NO START", "timeit"
-TAKEN, SECRET = "finished =", "secret"
+DIAGNOSES, TIMES, TAKEN, OWN = "NO LAST", "timeit", "finished =", "YOUR OWN"
 """
 
 
@@ -35,9 +34,10 @@ def said(code: str) -> str:
 
 def test_what_the_cells_print():
     found = said("""
-        for words in (BOARD, '"CYCLES"', ATTEMPTS, DIAGNOSES, OTHERS, TAKEN, SECRET):
+        for words in (BOARD, '"CYCLES"', ATTEMPTS, DIAGNOSES, TAKEN, OWN):
             print(printed(words))
-        for words in ('check("fpga.run_', 'check("fpga.add_', 'check("fpga.who_'):
+        for words in ('check("fpga.run_', 'check("fpga.add_', 'check("fpga.who_',
+                      'check("fpga.what_'):
             print("solved" if "is solved" in printed(words) else "unsolved")
     """)
     for words in (
@@ -53,14 +53,14 @@ def test_what_the_cells_print():
         "NEVER RECEIVES: The send channel will never be done. negative has taken 1 of 8",
         "TOO MANY: The send channel will never be done. negative has taken 9 of 10",
         "NO START: The send channel will never be done. accelerator has taken 0 of 68,892",
-        "was freed while the receive channel was using it",
-        "WRONG ADDRESS: Nothing is at 0x40000000",
-        "[[0 0 0 0 0 0 0 0 0 0]]",
+        "SHORT JOB: [[0 0 0 0 0 0 0 0 0 0]]",
         "result 1 bytes",
-        "b'password'",
+        "YOUR OWN: 0 0",
+        "NOT ROUNDED: 20 2",
+        "LESSON 4'S QUEUE: The send channel will never be done. accelerator has taken",
     ):
         assert words in found, words
-    assert found.count("unsolved") == 0 and found.count("solved") == 3
+    assert found.count("unsolved") == 0 and found.count("solved") == 4
     rows = [line.split() for line in found.splitlines()]
     table = [row for row in rows if len(row) == 4 and row[2] in ("yes", "no")]
     assert table == [

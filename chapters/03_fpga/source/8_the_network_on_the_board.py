@@ -10,7 +10,7 @@
 #     name: python3
 #   labkit:
 #     title: The network on the board
-#     minutes: 50
+#     minutes: 57
 #     needs: []
 # ---
 
@@ -27,7 +27,8 @@
 #
 # - run the network on a board's accelerator, by hand and by a driver;
 # - say which `wait` never returns, and why;
-# - write a circuit that ends its packets.
+# - write a circuit that ends its packets;
+# - run the network on modules that you wrote yourself.
 #
 # You need [lesson 5](5_the_network_as_a_pipeline.ipynb) and [lesson 7](7_the_overlay.ipynb).
 
@@ -38,14 +39,14 @@
 # ## Predict
 #
 # Lesson 7's stage `brighten` has one register: it takes a byte, and hands it on a clock cycle later.
-# Python sends 10 bytes through such a stage, but never starts to receive.
+# Python sends 10 bytes through one, but never starts to receive.
 # How many bytes has the stage taken when nothing moves any more?
 
 # %%
 import numpy as np
 import torch
 
-from labkit import check, convnet, figures, hint, predict, quiz
+from labkit import check, convnet, figures, hint, last_right, predict, quiz
 from labkit.datasets import cifar10
 from labkit.fpga import VirtualBoard, quantize
 from labkit.fpga.accelerator_words import job_words
@@ -53,7 +54,8 @@ from labkit.fpga.board import Design, designs
 from labkit.fpga.board.convnet_overlay import ConvNetOverlay
 from labkit.fpga.board.silence import said
 from labkit.fpga.board.timeline import timeline
-from labkit.fpga.given_modules import NEGATIVE  # a circuit that you will repair
+from labkit.fpga.given_modules import NEGATIVE, QUEUE, course_module  # NEGATIVE: to be repaired
+from labkit.fpga.own_modules import OWN_MODULES
 from labkit.provenance import counted, measured, predicted
 
 # STUB:
@@ -81,7 +83,6 @@ accelerator, dma = overlay.accelerator_0, overlay.axi_dma_0
 print(accelerator.register_map)
 
 # %% [markdown]
-# `register_map` shows the registers by name, with those of lesson 5 among them.
 # A **job** is one stream with the network's weights and some images.
 # Before START, the accelerator takes nothing from its stream.
 # At START, it reads from IMAGES how many images will come.
@@ -274,8 +275,9 @@ figures.table(["sent", "room", "send done", "receive done"], rows)
 # %% [markdown]
 # ### The board's diagnoses
 #
-# Here is what the board says to five programs with one mistake each.
+# Here is what the board says to seven programs with one mistake each.
 # (A word of this stream is a byte, and ready is `in_ready`.)
+# The last two use the accelerator: one forgets START, the other a job's last word.
 
 # %% tags=["picture"]
 broken = str(board.add(Design(NEGATIVE, "negative", {"LENGTH": 8}, engine="cxxrtl")))
@@ -283,39 +285,27 @@ print("NO LAST:", attempt(8, 8, broken)[1])
 print("TOO FEW:", attempt(6, 8)[1])
 print("SMALL BUFFER:", attempt(8, 4)[1])
 print("NEVER RECEIVES:", attempt(8, 0)[0])
-print("TOO MANY:", attempt(10, 8)[0])
+too_many = attempt(10, 8)[0]
+print("TOO MANY:", too_many)
 timeline(board.traffic)
 
-# %% [markdown]
-# The picture shows the last program: bars are transfers, and the hatched one has not ended.
-# The receive channel has got its packet of 8 bytes, and is done.
-# <!-- holds: found[2] == [False, True] and programs[2] == (10, 8) -->
-# The ninth byte waits in the circuit, and the tenth waits before it.
-# <!-- holds: "has taken 9 of 10 words" in attempt(10, 8)[0] -->
-#
-# Three more mistakes have other causes: START is forgotten, a buffer is freed too early, and an address is used where nothing is.
-# After these we send the accelerator a job without its last word.
-
-# %%
-overlay = Overlay(board.bitstream)  # the accelerator again
-dma = overlay.axi_dma_0
-job = allocate(words.shape, "u8")
-job[:] = words
-dma.sendchannel.transfer(job)
-print("NO START:", said(dma.sendchannel.wait))
-
-y = allocate(8, "u1")
-dma.recvchannel.transfer(y)
-y.freebuffer()
-print("FREED:", said(dma.recvchannel.wait))
-print("WRONG ADDRESS:", said(lambda: MMIO(0x4000_0000)))
-
+dma = Overlay(board.bitstream).axi_dma_0  # the accelerator's
+with allocate(words.shape, "u8") as job:
+    job[:] = words
+    dma.sendchannel.transfer(job)
+    print("NO START:", said(dma.sendchannel.wait))
 overlay = Overlay(board.bitstream)
 ended = run_job(overlay.accelerator_0, overlay.axi_dma_0, words[:-1], 1)
-print(ended)
+print("SHORT JOB:", ended)
 overlay.accelerator_0.register_map.STATUS
 
 # %% [markdown]
+# The picture shows the program TOO MANY: bars are transfers, and the hatched one has not ended.
+# The receive channel has got its packet of 8 bytes, and is done.
+# <!-- holds: found[2] == [False, True] and programs[2] == (10, 8) -->
+# The ninth byte waits in the circuit, and the tenth waits before it.
+# <!-- holds: "has taken 9 of 10 words" in too_many -->
+#
 # The short job did not hang.
 # Our accelerator noticed that `last` came too early, ended the job with a word of zeros, and set TOO_SHORT.
 # <!-- holds: ended.tolist() == [[0] * 10] and int(overlay.accelerator_0.register_map.STATUS.TOO_SHORT) == 1 -->
@@ -351,7 +341,7 @@ print("the overlay on a board:", on_board)
 print("the virtual board, in software:", virtual)
 
 # %% [markdown]
-# The virtual board's own time says nothing about an FPGA, because it computes every wire in software.
+# The virtual board computes every wire in software, so its own time says nothing about an FPGA.
 # The overlay's time is a prediction: a real board's memory and Python's calls add to it, and a slower clock lengthens it in proportion.
 # Whether PyTorch is faster than this overlay depends on your processor, and may come out either way.
 #
@@ -362,7 +352,6 @@ print("the virtual board, in software:", virtual)
 #
 # ## Explain
 #
-# How good was your guess?
 # Nobody receives, and we send 1 byte, then 2, and so on up to 10.
 # As long as the send channel gets done, the stage has taken all of them.
 
@@ -391,29 +380,78 @@ figures.guesses([("bytes taken", taken_guess, taken)])
 # On a real board, `idle` and `error` of both channels tell this without waiting.
 # Once a channel has halted, its `wait` raises an error, and it needs a reset.
 #
-# ### What a DMA may read
+# ### Your own circuit
 #
-# Imagine that `secret` belongs to another program:
+# So far, the network's modules were ours.
+# `last_right` returns your last right answer to an exercise, and the word "yours"; without one, our answer and "ours".
+# `designs.convnet(own=...)` builds the accelerator with such modules.
+# In each cycle, for example, conv2 multiplies 72 pairs of numbers, and your `mac_array` with one lane one pair.
+# So 72 copies stand side by side, and a tree of adders joins their sums.
+# (Lesson 4's `pipelined_tree` stays out: its results have 16 bits, and the sum of eight products can need 19.)
+#
+# Is the result right?
+# A label, the place of the largest of ten numbers, does not show every fault:
+#
+# ```
+# golden model        board               wrong number   other label
+# [ 5, 9, -2, ...]    [ 5, 9, -2, ...]    no             no
+# [ 5, 9, -2, ...]    [ 5, 8, -2, ...]    yes            no
+# [ 5, 9, -2, ...]    [ 9, 5, -2, ...]    yes            yes
+# how many photographs                    2              1
+# ```
+#
+# **Exercise `fpga.what_differs`**: count the photographs that have a wrong number, and those that get another label.
+# (Of several largest numbers, the first one counts.)
 
-# %%
-secret = allocate(8, "u1")
-secret[:] = list(b"password")
-secret.flush()
 
-dma = Overlay(eights).axi_dma_0
-stolen = allocate(8, "u1")
-dma.recvchannel.transfer(stolen)
-dma.write(0x18, secret.physical_address)  # lesson 7: MM2S_SA
-dma.write(0x28, 8)  # and MM2S_LENGTH
-dma.recvchannel.wait()
-print(bytes(255 - np.array(stolen)))
+# %% tags=["exercise:fpga.what_differs"]
+def what_differs(right, got):
+    """the golden model's numbers [N, 10], and the board's [N, 10] -> two whole numbers"""
+    # STUB:
+    # wrong_number = 0
+    # other_label = 0
+    # BEGIN SOLUTION
+    wrong_number = np.sum(np.any(right != got, axis=1))
+    other_label = np.sum(right.argmax(axis=1) != got.argmax(axis=1))
+    # END SOLUTION
+    return wrong_number, other_label
+
+
+what_differs = check("fpga.what_differs", what_differs)
 
 # %% [markdown]
-# The DMA has read it, and our circuit has handed it over.
-# <!-- holds: bytes(255 - np.array(stolen)) == bytes(secret) == b"password" -->
-# In a PC, a unit called IOMMU can limit which memory a device reaches; the Zynq of a Pynq-Z1 or Z2 has none.
-# A bitstream can contain a DMA that chooses its addresses itself, and reads or overwrites all memory, Linux included.
-# **A stranger's bitstream is a stranger's program, with all rights: load only what you would run as root.**
+# Twenty photographs go through three circuits: one with your modules, one with a `requantize` that does not round, and one with lesson 4's `queue` before its repair.
+
+# %%
+answers = {name: last_right(part.exercise) for name, part in OWN_MODULES.items()}
+rows = [[part.lesson, name, part.work, answers[name].whose] for name, part in OWN_MODULES.items()]
+figures.table(["lesson", "module", "in the network it", "whose"], rows)
+twenty = data.test.images[160:180]
+right = golden.logits(twenty)
+
+
+def logits(own):
+    """of the twenty photographs, from the network with these modules in it"""
+    circuit = board.add(designs.convnet(own=own))
+    return ConvNetOverlay(circuit, golden).logits(twenty)
+
+
+mine = what_differs(right, logits({name: answer.value for name, answer in answers.items()}))
+print("YOUR OWN:", *mine)
+cut_off = course_module("fpga.requantize_rtl").replace("+ 2 ** (SHIFT - 1)", "")
+not_rounded = what_differs(right, logits({"requantize": cut_off}))
+print("NOT ROUNDED:", *not_rounded)
+stopped = said(lambda: logits({"queue": QUEUE}))
+print("LESSON 4'S QUEUE:", stopped)
+
+# %% [markdown]
+# With your modules, all 200 numbers are right: **your own circuit labels photographs.**
+# <!-- holds: [int(one) for one in mine] == [0, 0] and right.size == 200 -->
+# Without rounding, every photograph has a wrong number, but only two get another label.
+# <!-- holds: [int(one) for one in not_rounded] == [20, 2] -->
+# So compare the numbers, not the labels.
+# The faulty queue loses words, and fc1 waits for them: its stream stands still.
+# <!-- holds: "back-pressure" in stopped -->
 #
 # ## On trial
 #
@@ -430,9 +468,10 @@ print(bytes(255 - np.array(stolen)))
 #
 # ### Outside
 #
-# On a real board, engineers let Vivado add an ILA, a logic analyser that records valid, ready and `last` inside the FPGA.
-# We have run neither Vivado nor a board.
-# We left out interrupts.
+# On a real board, Vivado can add an ILA, a logic analyser that records valid, ready and `last`.
+# We have run neither.
+# We left out interrupts, and what a DMA may read.
+# A Zynq's DMA can read and overwrite all memory, Linux included, and a bitstream can contain one that chooses its addresses itself: load only what you would run as root.
 #
 # ## Quiz
 #

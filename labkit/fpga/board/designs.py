@@ -1,10 +1,14 @@
 """Designs of the course for the board."""
 
+from collections.abc import Mapping
+
 from labkit.fpga import accelerator
 from labkit.fpga.accelerator_parameters import Folding, Shapes, refuse_lanes
 from labkit.fpga.board.design import Design
 from labkit.fpga.board.registers import Register
+from labkit.fpga.errors import RTLError
 from labkit.fpga.library import library
+from labkit.fpga.own_modules import blamed, with_own
 
 _FIELDS = {
     "CONTROL": {"START": (0, 1), "RESET": (1, 1)},
@@ -42,8 +46,16 @@ def filter_3x3(height: int = 480, width: int = 640) -> Design:
     return Design(library("filter_3x3"), "filter_3x3", sizes, registers)
 
 
-def convnet(folding: Folding | None = None, shapes: Shapes | None = None) -> Design:
-    """The accelerator (rtl/accelerator.sv); raises ValueError as `Accelerator` does."""
+def convnet(
+    folding: Folding | None = None,
+    shapes: Shapes | None = None,
+    own: Mapping[str, str] | None = None,
+) -> Design:
+    """The accelerator (rtl/accelerator.sv); raises ValueError as `Accelerator` does.
+
+    own   modules of the learner's, name -> text, in their places: see `labkit.fpga.own_modules`.
+          Then it is compiled here, and RTLError names the learner's module that a tool refuses.
+    """
     folding = folding or Folding()
     shapes = shapes or Shapes()
     refuse_lanes(folding, shapes)
@@ -56,9 +68,16 @@ def convnet(folding: Folding | None = None, shapes: Shapes | None = None) -> Des
         )
         for name, offset in accelerator.REGISTERS.items()
     ]
-    return Design(
-        library(accelerator.TOP),
-        accelerator.TOP,
-        folding.parameters | shapes.parameters,
-        registers,
-    )
+    parameters = folding.parameters | shapes.parameters
+    source = with_own(own) if own else library(accelerator.TOP)
+    design = Design(source, accelerator.TOP, parameters, registers)
+    if own:
+        _compile(design, own)
+    return design
+
+
+def _compile(design: Design, own: Mapping[str, str]) -> None:
+    try:
+        _ = design.model
+    except RTLError as error:
+        raise blamed(error, own) from None

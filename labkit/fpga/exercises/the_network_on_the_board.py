@@ -1,6 +1,6 @@
-"""The exercises of lesson the_network_on_the_board: a job, who is done, a circuit's `last`."""
+"""The exercises of lesson the_network_on_the_board: a job, `last`, who is done, what differs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from labkit.checks.items import Case
 from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
 from labkit.fpga.board import designs
 from labkit.fpga.board.design import Design
 from labkit.fpga.board_exercise import board_exercise
 from labkit.fpga.exercises.solutions import the_network_on_the_board as solutions
+from labkit.fpga.exercises.wrong import what_differs as wrong_counts
 from labkit.fpga.given_modules import NEGATIVE
 from labkit.fpga.library import library
 from labkit.fpga.rtl_exercise import Drive, rtl_exercise
@@ -274,4 +276,56 @@ who_is_done = exercise(
     forbidden=LIBRARIES,
 )
 
-EXERCISES = [run_job, add_tlast, who_is_done]
+# --- fpga.what_differs
+
+
+def photographs(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """right[n,10] and got[n,10]: row by row another difference, in an order by chance."""
+    right = rng.integers(-9000, 9000, (n, 10)).astype("i4")
+    got = right.copy()
+    rows = np.arange(n)
+    largest = right.argmax(axis=1)
+    smallest = right.argmin(axis=1)
+    for row, kind in zip(rows, rng.permutation(n) % 6, strict=True):
+        if kind == 1:  # another number, and nothing else
+            got[row, smallest[row]] += 1
+        elif kind == 2:  # many wrong numbers, whose sum is right, with the same label
+            got[row, largest[row]] += 9
+            got[row, (largest[row] + np.arange(1, 10)) % 10] -= 1
+        elif kind == 3:  # the same numbers in other places
+            got[row] = np.roll(right[row], 3)
+        elif kind == 4:  # a second largest number before or behind the largest
+            got[row, (largest[row] + 5) % 10] = right[row, largest[row]]
+        elif kind == 5:  # all signs turned round
+            got[row] = -right[row]
+    return right, got
+
+
+def equal_photographs(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nothing differs."""
+    right, _ = photographs(rng, n)
+    return right, right.copy()
+
+
+def differing(rng: np.random.Generator) -> Iterable[Case]:
+    """The cases, the first of them again at the end."""
+    sizes = {"one photograph": 1, "two": 2, "prime": 7, "twenty": 20, "many": 33, "two again": 2}
+    yield Case("no difference", equal_photographs(rng, 5))
+    for name, n in sizes.items():
+        yield Case(name, photographs(rng, n))
+
+
+what_differs = exercise(
+    "fpga.what_differs",
+    oracle=wrong_counts.counts,
+    cases=differing,
+    wrong=wrong_counts.WRONG,
+    outputs=("wrong_number", "other_label"),
+    dtype="any",
+    rtol=0.0,
+    atol=0.0,
+    forbidden=LIBRARIES,
+    general_causes=False,
+)
+
+EXERCISES = [run_job, add_tlast, who_is_done, what_differs]

@@ -208,6 +208,57 @@ def byte_by_byte(sent, room, length, holds):
 needs_its_receiver = edit(LAST, "needs_its_receiver", "!out_valid || out_ready", "out_ready")
 always_eight = edit(LAST, "always_eight", RULE, "out_last <= count == 7;", ("LENGTH - 1 ?", "7 ?"))
 
+# --- fpga.what_differs
+
+DIFFERS = "fpga.what_differs"
+ANY = "np.any(right != got, axis=1)"
+LABELS = "right.argmax(axis=1) != got.argmax(axis=1)"
+one_by_one = edit(DIFFERS, "one_by_one", ANY, "right != got")
+whole_rows = edit(DIFFERS, "whole_rows", "np.any(", "np.all(")
+row_sums = edit(DIFFERS, "row_sums", ANY, "right.sum(axis=1) != got.sum(axis=1)")
+sizes = edit(DIFFERS, "sizes", LABELS, LABELS.replace("argmax", "max"))
+least = edit(DIFFERS, "least", LABELS, LABELS.replace("argmax", "argmin"))
+absolute = edit(DIFFERS, "absolute", "right != got", "abs(right) != abs(got)")
+mean_of_each = edit(
+    DIFFERS,
+    "mean_of_each",
+    "wrong_number = np.sum(",
+    "wrong_number = np.mean(",
+    ("other_label = np.sum(", "other_label = np.mean("),
+)
+other_order = edit(
+    DIFFERS, "other_order", "return wrong_number, other_label", "return other_label, wrong_number"
+)
+
+
+def first_photograph_kept(right, got):
+    kept = KEPT.setdefault((DIFFERS, len(right)), right.copy())
+    return photograph_by_photograph(kept, got)
+
+
+def subtracts(right, got):
+    labels = int((right.argmax(axis=1) != got.argmax(axis=1)).sum())
+    got -= right
+    return int(got.any(axis=1).sum()), labels
+
+
+def twenty_photographs(right, got):
+    return photograph_by_photograph(right[:20], got[:20])
+
+
+def with_torch(right, got):
+    import torch
+
+    return int(torch.any(torch.tensor(right != got), dim=1).sum()), 0
+
+
+def photograph_by_photograph(right, got):
+    wrong = labels = 0
+    for one, other in zip(right.tolist(), got.tolist(), strict=True):
+        wrong += one != other
+        labels += one.index(max(one)) != other.index(max(other))
+    return wrong, labels
+
 
 PLANTED = {
     JOB: [
@@ -257,11 +308,26 @@ PLANTED = {
         (in_place, "changes its input"),
         (by_torch_too, "torch"),
     ],
+    DIFFERS: [
+        (one_by_one, "The wrong numbers are counted one by one"),
+        (whole_rows, "only where all ten numbers differ"),
+        (row_sums, "two wrong numbers can leave a sum as it is"),
+        (sizes, "The largest numbers are compared by their size"),
+        (least, "The places of the smallest numbers"),
+        (absolute, "without their signs"),
+        (mean_of_each, "Shares of the photographs"),
+        (other_order, "The two counts are swapped"),
+        (first_photograph_kept, "case"),
+        (twenty_photographs, "case"),
+        (subtracts, "changes its input"),
+        (with_torch, "torch"),
+    ],
 }
 ALSO_RIGHT = {
     JOB: [start_last, without_with],
     LAST: [counts_down],
     DONE: [byte_by_byte, as_numbers],
+    DIFFERS: [photograph_by_photograph],
 }
 ZEROS = (np.zeros(1, "u8"), 1)
 SHORT = (np.zeros(2, np.uint8), 5)

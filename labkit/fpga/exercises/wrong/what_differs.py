@@ -1,0 +1,54 @@
+"""The oracle of `fpga.what_differs`, and wrong ideas: right [N, 10], got [N, 10] -> two counts."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+
+def wrong_numbers(right: np.ndarray, got: np.ndarray) -> int:
+    """How many rows have a number that differs."""
+    return sum(list(a) != list(b) for a, b in zip(right, got, strict=True))
+
+
+def other_labels(right: np.ndarray, got: np.ndarray) -> int:
+    """How many rows have their largest number at another place."""
+    return sum(
+        list(a).index(max(a)) != list(b).index(max(b)) for a, b in zip(right, got, strict=True)
+    )
+
+
+def counts(right: np.ndarray, got: np.ndarray) -> tuple[int, int]:
+    """How many photographs have a wrong number, and how many another label."""
+    return wrong_numbers(right, got), other_labels(right, got)
+
+
+def first(count: Callable) -> Callable:
+    """A wrong idea of the photographs with a wrong number."""
+    return lambda right, got: (count(right, got), other_labels(right, got))
+
+
+def second(count: Callable) -> Callable:
+    """A wrong idea of the other labels."""
+    return lambda right, got: (wrong_numbers(right, got), count(right, got))
+
+
+def last_largest(x: np.ndarray) -> np.ndarray:
+    """The place of each row's largest number, the last one where there are several."""
+    return 9 - x[:, ::-1].argmax(axis=1)
+
+
+WRONG = {
+    "single_numbers": first(lambda right, got: int((right != got).sum())),
+    "all_ten": first(lambda right, got: int((right != got).all(axis=1).sum())),
+    "by_sums": first(lambda right, got: int((right.sum(axis=1) != got.sum(axis=1)).sum())),
+    "without_signs": first(lambda right, got: int((abs(right) != abs(got)).any(axis=1).sum())),
+    "by_size": second(lambda right, got: int((right.max(axis=1) != got.max(axis=1)).sum())),
+    "smallest": second(lambda right, got: int((right.argmin(axis=1) != got.argmin(axis=1)).sum())),
+    "last_of_several": second(
+        lambda right, got: int((last_largest(right) != last_largest(got)).sum())
+    ),
+    "equal_ones": lambda right, got: tuple(len(right) - one for one in counts(right, got)),
+    "swapped": lambda right, got: counts(right, got)[::-1],
+    "shares": lambda right, got: tuple(one / len(right) for one in counts(right, got)),
+    "whether": lambda right, got: tuple(bool(one) for one in counts(right, got)),
+}
