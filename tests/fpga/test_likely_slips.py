@@ -72,8 +72,9 @@ def test_a_slip_is_named_with_its_line(slip):
     lines = told(text).splitlines()
     cause = next(number for number, one in enumerate(lines) if one.startswith("Likely cause: "))
     assert said in lines[cause]
-    quoted = [one for one in lines if one.startswith(f"    {line} | ")]
-    assert quoted == [f"    {line} | {text.splitlines()[line - 1].strip()}"]
+    marked = [one[3:].split(" | ", 1) for one in lines if one.startswith("  >")]
+    quoted = [words for number, words in marked if int(number) == line]
+    assert quoted == [text.splitlines()[line - 1]]
 
 
 def test_the_module_without_a_slip_is_sound():
@@ -105,9 +106,13 @@ def test_words_of_yosys_are_read_too():
     error = refusal("m.sv:10: ERROR: syntax error, unexpected TOK_ID\n", sources)
     assert str(error) == (
         "Yosys refuses m.sv, line 10: syntax error, unexpected a name\n"
-        "    10 | y_valid <= 1;\n"
+        "     9 |       count <= count + x_data\n"
+        "  > 10 |       y_valid <= 1;\n"
+        "    11 |     end else y_valid <= 0;\n"
         "Likely cause: Line 9 does not end with `;`.\n"
-        "    9 | count <= count + x_data"
+        "     8 |     else if (x_valid) begin\n"
+        "  >  9 |       count <= count + x_data\n"
+        "    10 |       y_valid <= 1;"
     )
     assert error.line == 10
     assert in_words("unexpected OP_LE, expecting TOK_ALWAYS_FF") == (
