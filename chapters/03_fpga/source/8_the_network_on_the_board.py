@@ -348,7 +348,7 @@ print("the virtual board, in software:", virtual)
 # In lesson 6's folding with resident weights, a further image takes 32,888 cycles (counted), about half as many as here.
 # <!-- holds: round(32_888 / ((int(network.cycles) - alone) / 15), 1) == 0.5 -->
 # But that accelerator alone takes all 140 block RAMs of the chip (compiled).
-# So none is left for the queues of AMD's DMA, which the count leaves out, and we have not tried the two together.
+# So none is left for the queues of AMD's DMA, which the count leaves out.
 #
 # ## Explain
 #
@@ -469,7 +469,7 @@ print("LESSON 4'S QUEUE:", stopped)
 # ### Outside
 #
 # On a real board, Vivado can add an ILA, a logic analyser that records valid, ready and `last`.
-# We have run neither.
+# We have not tried it.
 # We left out interrupts, and what a DMA may read.
 # A Zynq's DMA can read and overwrite all memory, Linux included, and a bitstream can contain one that chooses its addresses itself: load only what you would run as root.
 #
