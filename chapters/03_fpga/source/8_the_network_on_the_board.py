@@ -462,7 +462,7 @@ print("LESSON 4'S QUEUE:", stopped)
 # **The rule to keep: on our board, the send channel is done when the circuit has taken all bytes, the receive channel when `last` has come; a circuit that gives a byte for each byte takes only what it hands over, and what it can hold.**
 # <!-- holds: np.sum(found == expected) == 2 * len(programs) -->
 #
-# For example, lesson 7's loopback holds 16 words.
+# Lesson 7's loopback holds 16 words.
 # Without a receiver it hands over none, so on our board the 17th word waits for ever.
 # <!-- holds: [attempt(sent, 0, str(board.add(designs.loopback_of_bytes())))[0] == "done" for sent in (16, 17)] == [True, False] -->
 #
