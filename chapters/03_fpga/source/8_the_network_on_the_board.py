@@ -406,7 +406,7 @@ figures.guesses([("bytes taken", taken_guess, taken)])
 
 # %% tags=["exercise:fpga.what_differs"]
 def what_differs(right, got):
-    """the golden model's numbers [N, 10], and the board's [N, 10] -> two whole numbers"""
+    """numbers [N, labels] of the golden model, and of the board -> two whole numbers"""
     # STUB:
     # wrong_number = 0
     # other_label = 0

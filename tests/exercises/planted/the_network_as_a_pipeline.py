@@ -180,7 +180,7 @@ PLANTED = {
         (out_with_each, "A word comes out after each weight"),
         (plus, "They should be multiplied."),
         (x_each_time, "a word of w waits, and w_ready stays 0"),
-        (valid_stays, "It is the word before once more"),
+        (valid_stays, "Ours hands this word over in cycle 2794"),
         (unreset, "not after a second one in the middle of a run"),
         (held_sum_out, "held before this clock edge"),
         (sixteen_sums, "y[0] is 29987; it should be -2325"),

@@ -233,9 +233,9 @@ PLANTED = {
         (unequal, "line 15: 16 bits go into 12"),
     ],
     QUEUE: [
-        (counts_offers, "out[3] is"),
+        (counts_offers, "out[12] is -127"),
         (queue_needs_its_sender, "if (!rst && !out_valid) assert (in_ready);"),
-        (always_room, WAITS),
+        (always_room, "out[12] is 37"),
         (one_place, "clock cycles, and"),
         (head_stays, "The first word stays for ever"),
         (next_word, "read one place too early"),

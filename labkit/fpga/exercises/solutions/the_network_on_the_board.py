@@ -55,7 +55,7 @@ def who_is_done(sent, room, length, holds):
 
 
 def what_differs(right, got):
-    """the golden model's numbers [N, 10], and the board's [N, 10] -> two whole numbers"""
+    """numbers [N, labels] of the golden model, and of the board -> two whole numbers"""
     wrong_number = np.sum(np.any(right != got, axis=1))
     other_label = np.sum(right.argmax(axis=1) != got.argmax(axis=1))
     return wrong_number, other_label
