@@ -197,7 +197,7 @@ PLANTED = {
         (no_parentheses, "The first product of each packet is missing"),
         (product_alone, "Only the last product of each packet is there"),
         (bytes_unsigned, "The bytes are read as 0 to 255"),
-        (never_waits, "a word on offer has to stay as it is"),
+        (never_waits, "not when a neighbour waits. y[0] is 3676"),
         (forgets_first, RESET),
         (takes_every_other, "clock cycles, and"),
         (blocking, "In always_ff write <=: all registers change together"),

@@ -235,7 +235,7 @@ PLANTED = {
     QUEUE: [
         (counts_offers, "out[12] is -127"),
         (queue_needs_its_sender, "if (!rst && !out_valid) assert (in_ready);"),
-        (always_room, "out[12] is 37"),
+        (always_room, f"{WAITS}. out[12] is 37"),
         (one_place, "clock cycles, and"),
         (head_stays, "The first word stays for ever"),
         (next_word, "read one place too early"),
