@@ -52,9 +52,11 @@ def likely(sources: Sources, file: str, line: int, words: str) -> str:
     words        what it said
     """
     text = without_comments(dict(sources.files).get(file, ""))
-    slip = _unknown_name(text, line, words)
+    beyond = line > len(text.splitlines())  # a tool may stop behind the last line
+    slip = None if beyond else _unknown_name(text, line, words)
     if slip is None and "syntax error" in words:
-        slip = _at_the_end(text) if _AT_END.search(words) else _of_grammar(text, line)
+        ends = beyond or _AT_END.search(words)
+        slip = _at_the_end(text) if ends else _of_grammar(text, line)
     if slip is None:
         return ""
     quoted = "" if slip.line == line else sources.quoted(file, slip.line)
@@ -84,7 +86,7 @@ def _of_grammar(text: str, line: int) -> Slip | None:
     return (
         _of_the_line(here, line)
         or _no_semicolon(lines, line)
-        or _of_the_structure(lines, here, line)
+        or (_of_the_structure(lines, here, line) if here.strip() else None)
     )
 
 

@@ -118,3 +118,10 @@ def test_words_of_yosys_are_read_too():
     assert in_words("unexpected OP_LE, expecting TOK_ALWAYS_FF") == (
         "unexpected `<=`, expecting `always_ff`"
     )
+
+
+@pytest.mark.parametrize("line", [1, 2, 3, 9])
+def test_a_tool_may_stop_at_an_empty_line_or_behind_the_last(line):
+    sources = read_sources("module m;\n\nendmodule", "m")
+    assert "m.sv" in str(refusal(f"m.sv:{line}: ERROR: syntax error, unexpected TOK_ID\n", sources))
+    assert "n.sv" in str(refusal(f"n.sv:{line}: ERROR: syntax error, unexpected TOK_ID\n", sources))
