@@ -540,7 +540,7 @@ PLANTED = {
         (hundreds, "100 * worker + step"),
         (thousands, "1000 * worker + step"),
         (without_order, "has no order"),
-        (a_default_that_stays, "something is kept from one call to the next"),
+        (a_default_that_stays, "lives from call to call"),
         (one_mean_step, "The mean of the gradients is applied"),
         (narrow_sum, "float64 weights stay float64"),
         (all_but_the_first, "The first push is left out"),
