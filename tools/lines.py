@@ -1,4 +1,6 @@
-"""How much code labkit and its lessons have, and how dense it is (make lines). For information only.
+"""How much code labkit and its lessons have, and how dense it is (make lines).
+
+For information only.
 
 A line counts if it is neither blank nor a comment nor part of a docstring. Tokens are Python's own:
 names, numbers, strings, operators, brackets. Tokens per line tell how much a reader has to take in
