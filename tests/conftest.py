@@ -143,7 +143,7 @@ SLOW = (
     "gpu/test_tile_pictures.py",
     "tpu/test_systolic.py",
     "tpu/test_snapshot.py",
-    "tpu/test_pictures.py",
+    "the_systolic_array/test_pictures.py",
     "tpu/test_models.py",
     "checks/test_time.py",
     "test_prove.py",
