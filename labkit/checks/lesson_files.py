@@ -145,7 +145,9 @@ def _in_folder(lesson: str) -> LessonFiles:
     if found is None:
         do = "run `make setup` in the course, elsewhere install labkit again"
         raise ModuleNotFoundError(f"{lesson} is not installed: {do}.")
-    folder = Path(found.submodule_search_locations[0])
+    places = [Path(place) for place in found.submodule_search_locations]
+    # What an earlier install left behind has none.
+    folder = next((place for place in places if (place / "texts.toml").is_file()), places[0])
     return LessonFiles(f"{lesson}.exercises", folder / "texts.toml", folder / "solutions.py")
 
 
