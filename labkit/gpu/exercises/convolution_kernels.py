@@ -11,7 +11,7 @@ import numpy as np
 from labkit.checks.lesson_files import cases_of
 from labkit.convolutions import TELLING_SIZES, im2col, output_size
 from labkit.gpu.exercise_data import whole_numbers
-from labkit.gpu.exercises.convolution_gradients import input_gradient, weight_gradients
+from labkit.gpu.convolution_gradients import input_gradient, weight_gradients
 from labkit.gpu.exercises.solutions import convolution_kernels as solutions
 from labkit.gpu.exercises.wrong import conv2d_dw_kernel as wrong_dw
 from labkit.gpu.exercises.wrong import conv2d_dx_kernel as wrong_dx

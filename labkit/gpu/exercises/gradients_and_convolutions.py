@@ -7,7 +7,7 @@ import numpy as np
 from labkit import convolutions, reference
 from labkit.checks.lesson_files import LIBRARIES, WINDOWS, cases_of, exercise
 from labkit.convolutions import IN_FLOAT32, SAME_SHAPES, SQUARE_IMAGE, TELLING_SIZES
-from labkit.gpu.exercises.convolution_gradients import input_gradient, weight_gradients
+from labkit.gpu.convolution_gradients import input_gradient, weight_gradients
 from labkit.gpu.exercises.solutions import gradients_and_convolutions as solutions
 from labkit.gpu.exercises.wrong import conv2d_backward_input as wrong_dx
 from labkit.gpu.exercises.wrong import conv2d_backward_weights as wrong_dw

@@ -7,7 +7,7 @@ learner's would.
 import numpy as np
 
 from labkit.convolutions import first_geometry
-from labkit.gpu.exercises.convolution_gradients import input_gradient
+from labkit.gpu.convolution_gradients import input_gradient
 from labkit.reference import conv2d
 
 
