@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -122,6 +123,19 @@ def lessons_of(room: str, package: str) -> list[LessonFiles]:
     if package.startswith("labkit"):  # and no package that a test has put in its place
         found += [_in_folder(lesson) for lesson in index().get(room, {})]
     return found
+
+
+def module_of(lesson: str, part: str) -> ModuleType:
+    """A module of a lesson, for a room below it: module_of("tiles", "solutions").
+
+    Raises ModuleNotFoundError where the index has no such lesson, or it is not installed.
+    """
+    known = [package for room in index().values() for package in room]
+    found = [package for package in known if package.rpartition(".")[2] == lesson]
+    if not found:
+        raise ModuleNotFoundError(f"There is no lesson {lesson!r}: run `labkit build`.")
+    _in_folder(found[0])
+    return importlib.import_module(f"{found[0]}.{part}")
 
 
 def _listed(package: str) -> list[LessonFiles]:

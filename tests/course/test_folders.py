@@ -3,6 +3,7 @@
 import pytest
 
 from labkit.checks.items import Exercise
+from labkit.checks.lesson_files import module_of
 from labkit.checks.registry import Registry, UnknownId
 from labkit.course import CourseError, folders, lesson_index
 from labkit.course.catalogue import Course, sources
@@ -115,3 +116,9 @@ def test_a_chapter_that_is_not_installed_is_named(monkeypatch):
     found = Registry({"toy": "labkit_lessons.nowhere"})
     with pytest.raises(UnknownId, match=f"{lesson} is not installed: run `make setup`"):
         found.find("toy.one", Exercise)
+
+
+def test_a_room_below_gets_a_lessons_module_by_the_index():
+    assert module_of("bfloat16", "solutions").SOLUTIONS.keys() >= {"tpu.round_to_bfloat16"}
+    with pytest.raises(ModuleNotFoundError, match="There is no lesson 'nowhere': run `labkit bui"):
+        module_of("nowhere", "solutions")
