@@ -139,7 +139,7 @@ SLOW = (
     "gpu/test_ladder.py",
     "gpu/test_tensor_core.py",
     "gpu/test_types.py",
-    "gpu/test_inductor.py",
+    "training/test_inductor.py",
     "gpu/test_tile_pictures.py",
     "tpu/test_systolic.py",
     "tpu/test_snapshot.py",

@@ -15,7 +15,7 @@ from labkit.course.config import config
 from labkit.course.lesson import IN_FOLDER, plain_name
 from tests.test_floors import ROOT, imported, named, tree_of
 
-MOVED = ("tpu",)  # rooms whose lessons all have folders
+MOVED = ("tpu", "gpu")  # rooms whose lessons all have folders
 APART = ("labkit.gpu.simt",)  # the SIMT machine, which is used without the course, too
 # Modules that stay although only one lesson reaches them.
 STAY: dict[str, str] = {}
