@@ -7,6 +7,7 @@ them. What is marked `night` belongs to `make prove`; the solved twins of the no
 
 import os
 import re
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,20 @@ SECONDS = 600  # nbval's own 5 s between two outputs of a cell would fail on a b
 TWINS = "solutions"  # the folder of the solved notebooks
 # Files with tests of all exercises, "test_x[gpu.relu-...]": each exercise is a unit of its own.
 BY_EXERCISE = re.compile(r"(.*/test_(?:rtl_)?exercises\.py)::.*\[(\w+\.\w+)")
+
+
+def pytest_configure() -> None:
+    """Refuses to prove labkit of this checkout beside lessons of another, or none."""
+    for source in sorted(ROOT.glob("chapters/*/source")):
+        room = f"labkit_lessons.{source.parent.name.partition('_')[2]}"
+        try:
+            found = find_spec(room)
+        except ModuleNotFoundError:
+            found = None
+        first = Path(found.submodule_search_locations[0]).resolve() if found else None
+        if first != source:
+            where = f"comes from {first}" if first else "is not installed"
+            raise pytest.UsageError(f"{room} {where}; it should be {source}: run `make setup`.")
 
 
 def unit_of(nodeid: str) -> str:

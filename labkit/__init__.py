@@ -22,8 +22,8 @@ __all__ = ["ROOMS", "__version__", *_HOMES]
 
 # An id begins with a room, "gpu.matmul_tiled"; this package holds the exercises of its lessons.
 ROOMS = {
-    "gpu": "labkit.gpu.exercises",
-    "tpu": "labkit.tpu.exercises",
+    "gpu": "labkit_lessons.gpu",
+    "tpu": "labkit_lessons.tpu",
     "fpga": "labkit.fpga.exercises",
     "distributed": "labkit.distributed.exercises",
     "course": "labkit.course.exercises",

@@ -1,5 +1,7 @@
 """What holds for every test: nothing of the learner's is touched, and no clock decides.
 
+The tests in the folders of the lessons are among them (chapters/conftest.py).
+
 Neither the learner's progress nor the network is touched, however pytest was started.
 A test is as right on a slow or busy machine as on an idle one: Hypothesis sets no deadline, and
 `lines_run` counts work where a stopwatch would measure it.
@@ -39,7 +41,8 @@ settings.load_profile("any machine")
 
 # Files, and folders of them, that take some seconds and more, the slowest first: in this order two
 # processes end at about the same time. They run after all others, so that whoever broke something
-# hears of it early; `make test ARGS=quick` leaves them out.
+# hears of it early; `make test ARGS=quick` leaves them out. The test of a lesson's numbers stands
+# here as one of notebooks/, also where it lies in the lesson's folder.
 SLOW = (
     "notebooks/test_training_on_a_tpu.py",
     "exercises/",
@@ -136,11 +139,11 @@ SLOW = (
     "gpu/test_ladder.py",
     "gpu/test_tensor_core.py",
     "gpu/test_types.py",
-    "gpu/test_inductor.py",
+    "training/test_inductor.py",
     "gpu/test_tile_pictures.py",
     "tpu/test_systolic.py",
     "tpu/test_snapshot.py",
-    "tpu/test_pictures.py",
+    "the_systolic_array/test_pictures.py",
     "tpu/test_models.py",
     "checks/test_time.py",
     "test_prove.py",
@@ -154,7 +157,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if 0 < place_of(item.path) <= len(SLOW):
             item.add_marker("slow")
-        if item.path.parent == TESTS / "notebooks" and (lesson := DEAR.get(item.path.stem[5:])):
+        if lesson := DEAR.get(lesson_proved_by(item.path)):
             item.add_marker(pytest.mark.night(instead=f"chapters/{lesson}.ipynb"))
         for mark in item.iter_markers("night"):
             if not _is_by_day(mark.kwargs.get("instead", "")):
@@ -176,9 +179,30 @@ def place_of(path: Path) -> int:
     """When a file's turn comes: 0 for the quick ones, behind all others for a notebook."""
     if path.suffix != ".py":
         return len(SLOW) + 1
-    name = path.relative_to(TESTS).as_posix()
+    name = name_of(path)
     places = (place for place, slow in enumerate(SLOW, start=1) if name.startswith(slow))
     return next(places, 0)
+
+
+def lesson_proved_by(path: Path) -> str:
+    """The lesson whose numbers a file of tests is about: "tiles"; "" for any other file."""
+    name = path.stem.removeprefix("test_")
+    in_folder = is_in_lesson(path) and path.parent.name == name
+    return name if in_folder or path.parent == TESTS / "notebooks" else ""
+
+
+def is_in_lesson(path: Path) -> bool:
+    """Whether a file lies in the folder of a lesson."""
+    return path.parents[1].name == "source"
+
+
+def name_of(path: Path) -> str:
+    """A file of tests as SLOW has it: from tests/ on, or with its lesson's folder alone."""
+    if lesson_proved_by(path):
+        return f"notebooks/{path.name}"
+    if is_in_lesson(path):
+        return f"{path.parent.name}/{path.name}"
+    return path.relative_to(TESTS).as_posix()
 
 
 @cache
@@ -186,7 +210,7 @@ def _is_by_day(test: str) -> bool:
     """Whether there is such a folder or file, or such a function that is not for the night."""
     path, _, name = test.partition("::")
     file = TESTS.parent / path
-    if file.parent == TESTS / "notebooks" and file.stem[5:] in DEAR:
+    if lesson_proved_by(file) in DEAR:
         return False
     if not path or not name:
         return bool(path) and file.exists()

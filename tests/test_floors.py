@@ -29,7 +29,13 @@ FLOORS = {  # all other rooms are on the ground floor, 1
     "course": 4,  # with labkit/course/exercises, the lesson that joins the machines
     "cli": 4,
     "__main__": 4,
+    "labkit_lessons": 5,
 }
+LESSONS = [  # on the floor above; their tests and the answers that these plant stay in the course
+    path
+    for path in sorted(ROOT.glob("chapters/*/source/*/**/*.py"))
+    if not path.name.startswith(("lesson.", "planted.", "test_"))
+]
 MODULES = sorted((ROOT / "labkit").rglob("*.py"))
 # The compiler of kernels is loaded with the first kernel, and what is made of PyTorch, TensorFlow
 # or JAX by whoever asks for it; the board's services when its server starts.
@@ -78,7 +84,8 @@ LATE |= {
 WATCHERS = ("moved_bytes.py", "inference_timing.py", "serving/inference.py")
 LATE |= {ROOT / "labkit" / "distributed" / name for name in WATCHERS}
 SOLUTIONS = {path for path in MODULES if path.parent.name == "solutions"}  # loaded when asked for
-IMPORTED = [path for path in MODULES if path not in LATE | SOLUTIONS]
+SOLUTIONS |= {path for path in LESSONS if path.name == "solutions.py"}
+IMPORTED = [path for path in (*MODULES, *LESSONS) if path not in LATE | SOLUTIONS]
 PUBLIC = {"check": "checks", "predict": "checks", "hint": "checks", "quiz": "checks"}
 PUBLIC |= {"doctor": "course"}
 SLOW = {"torch", "tensorflow", "numba", "jax", "pynq", "matplotlib", "scipy", "IPython"}
@@ -116,7 +123,7 @@ def named(tree: ast.AST) -> set[str]:
         if isinstance(node, ast.JoinedStr) and node.values:
             node = node.values[0]  # f"labkit.gpu.exercises.{lesson}" begins with a constant
         text = node.value if isinstance(node, ast.Constant) else None
-        if isinstance(text, str) and re.fullmatch(r"labkit(\.\w+)+[.:]?", text):
+        if isinstance(text, str) and re.fullmatch(r"labkit(_lessons)?(\.\w+)+[.:]?", text):
             names.add(text.rstrip(".:"))
     return names
 
@@ -124,6 +131,8 @@ def named(tree: ast.AST) -> set[str]:
 def rooms(names: set[str]) -> set[str]:
     """The rooms among imported names: "labkit.checks.ask" and "labkit.hint" -> checks."""
     found = {name.split(".")[1] for name in names if name.startswith("labkit.")}
+    if any(name.startswith("labkit_lessons") for name in names):
+        found.add("labkit_lessons")
     return {PUBLIC.get(room, room) for room in found}
 
 
@@ -166,6 +175,8 @@ PLANTED = {  # a line of code, and the room above that it reaches from checks
     'import_module(f"labkit.fpga.{name}")': "fpga",
     'import_module(".exercises", "labkit.distributed")': "distributed",
     'HOMES = {"gpu": "labkit.gpu.exercises"}': "gpu",
+    "from labkit_lessons.gpu.tiles import exercises": "labkit_lessons",
+    'import_module("labkit_lessons.gpu.tiles.exercises")': "labkit_lessons",
     'home = "labkit.course.exercises" if joined else None': "course",
     'run([sys.executable, "-m", "labkit.cli"])': "cli",
     "def late():\n    from labkit.gpu import cuda": "gpu",
@@ -196,7 +207,7 @@ def test_a_docstring_a_sentence_and_a_road_down_are_allowed(code):
 
 def test_exercises_are_at_home_in_the_machines_rooms_and_in_the_course():
     for prefix, home in labkit.ROOMS.items():
-        assert home == f"labkit.{prefix}.exercises"
+        assert home in (f"labkit.{prefix}.exercises", f"labkit_lessons.{prefix}")
         assert floor(prefix) == (4 if prefix == "course" else 3)
 
 
@@ -238,7 +249,7 @@ def test_importing_labkit_loads_nothing_slow():
 
 
 def test_the_machine_without_a_kernel_loads_nothing_slow():
-    code = "import sys, labkit.gpu.exercises.threads_blocks_and_memory"
+    code = "import sys, labkit_lessons.gpu.threads_blocks_and_memory.exercises"
     code += "; from labkit.gpu import cuda, profile"
     code += f"; print(*sorted({SLOW} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -256,8 +267,8 @@ def test_what_labkit_imports_is_declared():
         "jupyter_core": "jupyterlab",
         "zmq": "ipykernel",
     }
-    for path in MODULES:
+    for path in (*MODULES, *LESSONS):
         used = {name.split(".")[0] for name in imported(tree_of(path))}
-        used -= set(sys.stdlib_module_names) | {"labkit"}
+        used -= set(sys.stdlib_module_names) | {"labkit", "labkit_lessons"}
         undeclared = {name for name in used if package.get(name, name) not in declared}
         assert not undeclared, f"{path.relative_to(ROOT)} imports {undeclared}, which no list has"

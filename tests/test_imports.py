@@ -1,4 +1,4 @@
-"""No two modules of labkit import each other in a circle, wherever the imports stand."""
+"""No two modules of labkit, or of a lesson, import each other in a circle, wherever it stands."""
 
 import ast
 from graphlib import CycleError, TopologicalSorter
@@ -6,15 +6,19 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+from tests.test_floors import LESSONS, ROOT
 
 
 def modules() -> dict[str, Path]:
-    """Dotted names of all modules of labkit, with their files."""
+    """Dotted names of all modules of labkit and of the lessons, with their files."""
     found = {}
     for path in (ROOT / "labkit").rglob("*.py"):
         parts = path.relative_to(ROOT).with_suffix("").parts
         found[".".join(parts).removesuffix(".__init__")] = path
+    for path in LESSONS:
+        chapter, _, *parts = path.relative_to(ROOT / "chapters").with_suffix("").parts
+        name = ".".join(["labkit_lessons", chapter[3:], *parts])
+        found[name.removesuffix(".__init__")] = path
     return found
 
 

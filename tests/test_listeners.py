@@ -22,6 +22,7 @@ from jupyter_client.manager import KernelManager, start_new_kernel
 from labkit.course import lab
 from labkit.fpga.board import pynq_cache
 from tests.distributed.sockets import listening, reachable
+from tests.test_floors import LESSONS
 
 ROOT = Path(__file__).resolve().parents[1]
 SOCKETS = "tests/distributed/test_sockets.py::"
@@ -111,7 +112,8 @@ def calls_in(text):
 
 
 def found():
-    programs = [*(ROOT / "labkit").rglob("*.py"), *(ROOT / "chapters").glob("*/*.py")]
+    scripts = [*(ROOT / "chapters").glob("*/*.py"), *LESSONS]
+    programs = [*(ROOT / "labkit").rglob("*.py"), *scripts]
     for path in programs:
         for call in calls_in(path.read_text("utf-8")):
             yield f"{path.relative_to(ROOT).as_posix()} {call}"

@@ -120,7 +120,8 @@ def build_wheel(folder: Path) -> Path:
     """labkit's wheel, built from a clean copy as pip builds it from a clone."""
     copy = folder / "clone"
     copy.mkdir()
-    shutil.copytree(ROOT / "labkit", copy / "labkit", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("labkit", "chapters"):
+        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy)
     run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, copy)

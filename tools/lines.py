@@ -1,4 +1,6 @@
-"""How much code labkit has, and how dense it is, room by room (make lines). For information only.
+"""How much code labkit and its lessons have, and how dense it is (make lines).
+
+For information only.
 
 A line counts if it is neither blank nor a comment nor part of a docstring. Tokens are Python's own:
 names, numbers, strings, operators, brackets. Tokens per line tell how much a reader has to take in
@@ -90,11 +92,27 @@ def report(package: Path) -> str:
     for room in sorted(lines):
         rows.append(_row(room, Size(lines[room], tokens[room])))
     rows.append(_row("together", Size(lines.total(), tokens.total())))
+    rows += _lessons(package.parent)
     houses = ", ".join(f"{name} {density}" for name, density in HOUSES.items())
     rows += ["", f"Houses we learn from, tokens per line: {houses}.", "", "The densest files:"]
     densest = sorted(files.items(), key=lambda entry: entry[1].density, reverse=True)
     rows += [_row(str(path), size) for path, size in densest[:DENSEST]]
     return "\n".join(rows)
+
+
+def _lessons(root: Path) -> list[str]:
+    """A row for the lessons of each chapter: what ships of their folders, the sources apart."""
+    rows = []
+    for chapter in sorted(root.glob("chapters/*/source")):
+        lines = tokens = 0
+        for path in sorted(chapter.glob("*/**/*.py")):
+            if not path.name.startswith(("lesson.", "planted.", "test_")):
+                size = size_of(path.read_text(encoding="utf-8"))
+                lines += size.lines
+                tokens += size.tokens
+        if lines:
+            rows.append(_row(f"lessons of {chapter.parent.name}", Size(lines, tokens)))
+    return rows
 
 
 def _row(name: str, size: Size) -> str:

@@ -28,6 +28,9 @@ HEAD = """\
 
 Written by `python tools/modules.py` from the first sentence of each module. A room imports only
 from those above it in this list; the four machines never import each other.
+
+What one lesson alone uses lies in that lesson's folder, `chapters/<chapter>/source/<name>/`, and is
+imported as `labkit_lessons.<room>.<name>`.
 """
 
 

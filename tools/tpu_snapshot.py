@@ -21,7 +21,9 @@ from pathlib import Path
 
 import tpu_resnet
 
-from labkit.course.lesson import load
+from labkit.course.catalogue import sources
+from labkit.course.config import config
+from labkit.course.lesson import load, plain_name
 from labkit.course.stubs import split_solution
 from labkit.tpu import compiler, snapshot
 from labkit.tpu.compile_worker import versions
@@ -29,11 +31,8 @@ from labkit.tpu.hlo import Op
 from labkit.tpu.tracing import trace
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCES = ROOT / "chapters/02_tpu/source"
-LESSONS = (
-    SOURCES / "3_what_the_compiler_makes_of_a_layer.py",
-    SOURCES / "4_what_a_training_step_costs.py",
-)
+NAMES = ("what_the_compiler_makes_of_a_layer", "what_a_training_step_costs")
+LESSONS = [path for path in sources(config(ROOT), "02_tpu") if plain_name(path) in NAMES]
 HEAVY = [(128, "v2:1x1"), (256, "v5e:1x1"), (256, "v6e:1x1")]  # images and topology
 HEAVY.append((1024, "v5e:1x1"))  # more than its memory
 LIMIT = 1800  # seconds for one compile

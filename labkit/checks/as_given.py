@@ -39,10 +39,9 @@ def own_work(id: str, source: str) -> bool:
 
 def _solutions(room: str) -> Iterator[Path]:
     """The modules of the room's solutions; none for a room that the course has not."""
-    for lesson in lessons_of(labkit.ROOMS[room]) if room in labkit.ROOMS else ():
-        path = lesson.texts.parent / "solutions" / f"{lesson.name}.py"
-        if path.exists():
-            yield path
+    for lesson in lessons_of(room, labkit.ROOMS[room]) if room in labkit.ROOMS else ():
+        if lesson.solutions.exists():
+            yield lesson.solutions
 
 
 def _parts(text: str) -> Iterator[ast.AST]:

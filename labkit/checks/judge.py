@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from labkit import ROOMS
 from labkit.checks import messages, record
 from labkit.checks.admission import unfit
 from labkit.checks.compare import compare
@@ -14,13 +13,14 @@ from labkit.checks.diagnose import diagnose
 from labkit.checks.handed_on import hand_on, handed_on_codes
 from labkit.checks.items import Case, Exercise
 from labkit.checks.last_right import keep_right
+from labkit.checks.lesson_files import answer_modules
 from labkit.checks.registry import UnknownId, registry
 from labkit.checks.render import Message, say
 from labkit.checks.watch import WatchedRun, run_watched
 
 # Modules that hold the answers: no function that is checked may call them.
 HOLDERS = (registry, hand_on, keep_right)
-ANSWERS = (*ROOMS.values(), *(holder.__module__ for holder in HOLDERS), __name__)
+ANSWERS = (*answer_modules(), *(holder.__module__ for holder in HOLDERS), __name__)
 # A run replaces the process's output, profiler and timer for a moment, so two threads take turns.
 # The same thread may check within a check.
 _one_at_a_time = threading.RLock()

@@ -1,22 +1,27 @@
 """What an author writes for a lesson: functions in a module, and texts in a file beside it.
 
-`labkit/gpu/exercises/tiles.py` has the lesson's EXERCISES, and
-`tiles.toml` its predictions, its quizzes, and what its exercises say: hints, and a
-sentence for each wrong idea:
+In `chapters/01_gpu/source/tiles/`, imported as `labkit_lessons.gpu.tiles`, exercises.py has the
+lesson's EXERCISES, and texts.toml its predictions, its quizzes, and what its exercises say: hints,
+and a sentence for each wrong idea:
 
     [exercises."gpu.im2col"]
     hints = ["Where to look.", "Almost the line."]
 
     [exercises."gpu.im2col".misconceptions]
     taps_swapped = "The taps r and s are swapped within a row."
+
+Lessons lie on a higher floor. The index that `labkit build` writes from their folders names them.
+A lesson that has no folder yet is listed by its room's package.
 """
 
 import importlib
+import importlib.util
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,12 +61,23 @@ class Texts:
 TABLES = {"predictions": Prediction, "quizzes": Quiz, "exercises": Texts}
 
 
+INDEX = Path(__file__).with_name("lesson_index.toml")
+LESSONS = "labkit_lessons"  # the package that lessons with a folder are imported from
+ANSWER_MODULES = ("exercises", "solutions", "wrong")  # of a lesson's folder
+
+
 class LessonFiles(NamedTuple):
     """One lesson of a room: where its items are written."""
 
-    name: str  # "tiles"
-    module: str  # "labkit.gpu.exercises.tiles"
+    module: str  # "labkit_lessons.gpu.tiles.exercises"
     texts: Path  # the file of texts beside it
+    solutions: Path  # the module that `labkit build` writes
+
+    @property
+    def texts_name(self) -> str:
+        """What messages call the file of texts: "tiles/texts.toml"."""
+        in_folder = self.module.startswith(LESSONS)
+        return f"{self.texts.parent.name}/{self.texts.name}" if in_folder else self.texts.name
 
     def exercises(self) -> list[Exercise]:
         """The lesson's exercises; raises what its module raises."""
@@ -85,13 +101,68 @@ class LessonFiles(NamedTuple):
         return [item for item in found if not isinstance(item, Texts)]
 
 
-def lessons_of(package: str) -> list[LessonFiles]:
-    """The lessons that a package of exercises lists, in its order."""
+@cache
+def index() -> dict[str, dict[str, list[str]]]:
+    """Of each room, the packages of its lessons in their order, each with the ids of its items."""
+    return tomllib.loads(INDEX.read_text(encoding="utf-8"))
+
+
+def answer_modules() -> tuple[str, ...]:
+    """The modules that hold right answers: no function that is checked may call them."""
+    listed = [package for package in labkit.ROOMS.values() if not package.startswith(LESSONS)]
+    lessons = [lesson for room in index().values() for lesson in room]
+    return (*listed, *(f"{lesson}.{name}" for lesson in lessons for name in ANSWER_MODULES))
+
+
+def lessons_of(room: str, package: str) -> list[LessonFiles]:
+    """The lessons of a room, in their order: those its package lists, then those of the index.
+
+    Raises ModuleNotFoundError where the chapter is not installed.
+    """
+    found = [] if package.startswith(LESSONS) else _listed(package)
+    if package.startswith("labkit"):  # and no package that a test has put in its place
+        found += [_in_folder(lesson) for lesson in index().get(room, {})]
+    return found
+
+
+def module_of(lesson: str, part: str) -> ModuleType:
+    """A module of a lesson, for a room below it: module_of("tiles", "solutions").
+
+    Raises ModuleNotFoundError where the index has no such lesson, or it is not installed.
+    """
+    known = [package for room in index().values() for package in room]
+    found = [package for package in known if package.rpartition(".")[2] == lesson]
+    if not found:
+        raise ModuleNotFoundError(f"There is no lesson {lesson!r}: run `labkit build`.")
+    _in_folder(found[0])
+    return importlib.import_module(f"{found[0]}.{part}")
+
+
+def _listed(package: str) -> list[LessonFiles]:
+    """The lessons that lie in a room's own package."""
     room = importlib.import_module(package)
     folder = Path(room.__file__).parent
     return [
-        LessonFiles(name, f"{package}.{name}", folder / f"{name}.toml") for name in room.LESSONS
+        LessonFiles(
+            f"{package}.{name}", folder / f"{name}.toml", folder / "solutions" / f"{name}.py"
+        )
+        for name in room.LESSONS
     ]
+
+
+def _in_folder(lesson: str) -> LessonFiles:
+    """The lesson of this package; ModuleNotFoundError says what to do where it is not installed."""
+    try:
+        found = importlib.util.find_spec(lesson)
+    except ModuleNotFoundError:
+        found = None
+    if found is None:
+        do = "run `make setup` in the course, elsewhere install labkit again"
+        raise ModuleNotFoundError(f"{lesson} is not installed: {do}.")
+    places = [Path(place) for place in found.submodule_search_locations]
+    # What an earlier install left behind has none.
+    folder = next((place for place in places if (place / "texts.toml").is_file()), places[0])
+    return LessonFiles(f"{lesson}.exercises", folder / "texts.toml", folder / "solutions.py")
 
 
 @cache
@@ -121,7 +192,7 @@ def texts(id: str) -> Texts:
     room = id.partition(".")[0]
     package = labkit.ROOMS[room]
     found = []
-    for lesson in lessons_of(package):
+    for lesson in lessons_of(room, package):
         try:
             items = lesson.items()
         except (OSError, TypeError, ValueError):  # the registry names this file

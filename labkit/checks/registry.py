@@ -1,10 +1,9 @@
 """Finds an exercise, a prediction or a quiz by its id: "gpu.linear_backward".
 
-The id's prefix names a room, and `labkit.ROOMS` the package of the room's exercises. That package
-lists its lessons; each has a module with a list EXERCISES, and a file of texts beside it
-(`labkit.checks.lesson_files`). A room is read when one of its ids is first asked for. What cannot
-be read (a package is missing, a question is incomplete) leaves the others usable, and is named when
-an id is not found.
+The id's prefix names a room of `labkit.ROOMS`. Each of its lessons has a module with a list
+EXERCISES, and a file of texts beside it (`labkit.checks.lesson_files`). A room is read when one of
+its ids is first asked for. What cannot be read (a package is missing, a question is incomplete)
+leaves the others usable, and is named when an id is not found.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -75,9 +74,14 @@ class Registry:
         package = self._unread.pop(room, None)
         if package is None:
             return
-        for lesson in lesson_files.lessons_of(package):
+        try:
+            lessons = lesson_files.lessons_of(room, package)
+        except ModuleNotFoundError as error:
+            self.failures[package] = str(error)
+            return
+        for lesson in lessons:
             exercises = self._add_from(lesson.module, lesson.exercises)
-            self._add_from(lesson.texts.name, partial(lesson.questions, exercises))
+            self._add_from(lesson.texts_name, partial(lesson.questions, exercises))
 
     def _add_from(self, source: str, read: Callable[[], list[Item]]) -> list[Item] | None:
         """What `read` gives; None, and a line among the failures, where it raises."""

@@ -1,5 +1,6 @@
 """`labkit build`: from each source its two executed notebooks, and CLAIMS.md from all of them.
 
+From the lessons' folders it writes the index in which `check` finds a lesson (lesson_index.py).
 From the reports of GPUs it writes chapter 01's measured.md and a row of README (measured.py).
 
     source -> Lesson -> Draft (both twins, the solutions) -> outputs kept or executed -> written
@@ -12,7 +13,7 @@ as they were.
 
 import time
 
-from labkit.course import claims, measured, verify
+from labkit.course import claims, lesson_index, measured, verify
 from labkit.course.catalogue import Course
 from labkit.course.config import Config
 from labkit.course.draft import Draft, draft
@@ -30,11 +31,11 @@ def build(
     course = Course(config)
     lessons = course.lessons(wanted)
     if not lessons:
-        print("There are no lessons yet: no chapters/*/source/*.py.")
+        print("There are no lessons yet: no chapters/*/source/*/lesson.py.")
     # First: what is malformed stops the build before anything runs.
     claims_page = claims.page(course.lessons(), config)
     drafts = [draft(lesson, config) for lesson in lessons]
-    for page in measured.files(config):
+    for page in (*lesson_index.files(course.lessons(), config), *measured.files(config)):
         if page.write():
             print(f"{config.relative(page.path)}: written")
     for one in drafts:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from labkit.course import CourseError
 from labkit.course.config import Config
-from labkit.course.lesson import Lesson, load
+from labkit.course.lesson import IN_FOLDER, Lesson, chapter_of, load, stem_of
 from labkit.course.notebook import Notebook
 from labkit.machine_probe import ThisMachine
 
@@ -74,22 +74,29 @@ class Course:
 
 def sources(config: Config, wanted: str | None = None) -> list[Path]:
     """The sources of all lessons, or of those `wanted` names: a chapter, a lesson or a file."""
-    found = sorted(config.chapters.glob("*/source/*.py"))
+    found = _all_sources(config)
     if wanted is None:
         return found
     file = Path(wanted).resolve()
     parts = Path(wanted.removesuffix(".ipynb").removesuffix(".py")).parts
     key = "/".join(part for part in parts if part not in ("chapters", "source", "solutions"))
-    chosen = [path for path in found if path == file or key in (*_full_names(path), path.stem)]
+    chosen = [path for path in found if path == file or key in (*_full_names(path), stem_of(path))]
     if not chosen:
         raise CourseError(f"There is no lesson or chapter {wanted!r}. {_nearest(key, found)}")
     return chosen
 
 
+def _all_sources(config: Config) -> list[Path]:
+    """The sources of all lessons, those with a folder of their own and those without."""
+    without_folder = config.chapters.glob("*/source/*.py")
+    with_folder = config.chapters.glob(f"*/source/*/{IN_FOLDER}")
+    return sorted([*without_folder, *with_folder], key=_full_names)
+
+
 def _full_names(path: Path) -> tuple[str, str]:
     """Of a source: its chapter, and its lesson with the chapter."""
-    chapter = path.parents[1].name
-    return chapter, f"{chapter}/{path.stem}"
+    chapter = chapter_of(path).name
+    return chapter, f"{chapter}/{stem_of(path)}"
 
 
 def _nearest(key: str, found: list[Path]) -> str:
@@ -108,7 +115,9 @@ def readable(config: Config, chapter: Chapter) -> tuple[list[Lesson], list[str]]
     """
     lessons: list[Lesson] = []
     broken: list[str] = []
-    for path in sorted((config.chapters / chapter.folder / "source").glob("*.py")):
+    for path in _all_sources(config):
+        if chapter_of(path).name != chapter.folder:
+            continue
         try:
             lesson = load(path, config.relative(path))
             opened = lesson.notebook("learner")

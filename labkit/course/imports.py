@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterable
 
-OWN = "labkit"
+OWN = ("labkit", "labkit_lessons")
 
 
 def sorted_imports(texts: Iterable[str]) -> str:
@@ -34,4 +34,4 @@ def _group(line: str) -> int:
     package = line.split()[1].partition(".")[0]
     if package in sys.stdlib_module_names:
         return 0
-    return 2 if package == OWN else 1
+    return 2 if package in OWN else 1

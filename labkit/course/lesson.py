@@ -19,6 +19,8 @@ TWINS = ("learner", "solution")
 PLAIN_TAGS = ("nbval-ignore-output", "picture", "setup", "timing")
 EXERCISE_TAG = re.compile(r"exercise:[a-z0-9_]+\.[a-z0-9_]+")
 HEADER_FIELDS = {"title": str, "minutes": int, "needs": list}
+IN_FOLDER = "lesson.py"  # the source of a lesson that has a folder; its number is in the header
+NUMBER = re.compile(r"\bnumber: *(\d+)")
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,8 @@ class LessonCell:
 class Lesson:
     """A source that was read and found well-formed."""
 
-    path: Path  # chapters/<chapter>/source/<name>.py
+    path: Path  # chapters/<chapter>/source/<name>/lesson.py, or source/<n>_<name>.py
+    stem: str  # number and name, as its notebooks are called: "3_tiles"
     title: str
     minutes: int
     needs: tuple[str, ...]
@@ -52,17 +55,17 @@ class Lesson:
     @property
     def chapter(self) -> Path:
         """The folder of the lesson's chapter."""
-        return self.path.parent.parent
+        return chapter_of(self.path)
 
     @property
     def name(self) -> str:
         """Chapter and lesson: `01_gpu/1_gradients_and_convolutions`."""
-        return f"{self.chapter.name}/{self.path.stem}"
+        return f"{self.chapter.name}/{self.stem}"
 
     @property
     def plain_name(self) -> str:
         """The lesson without chapter and number, as all its files are called."""
-        return plain_name(self.path)
+        return self.stem.partition("_")[2]
 
     def named_in(self, call: str) -> tuple[str, ...]:
         """The ids that its code gives to check, predict or quiz, each once; x.predict is none."""
@@ -88,12 +91,26 @@ class Lesson:
     def notebook(self, twin: str) -> Path:
         """Where the twin lies: beside `source/` for the learner, in `solutions/` the other."""
         folder = self.chapter if twin == "learner" else self.chapter / "solutions"
-        return folder / f"{self.path.stem}.ipynb"
+        return folder / f"{self.stem}.ipynb"
 
 
 def plain_name(path: Path) -> str:
-    """`3_tiles.py`, or `.ipynb` -> `tiles`."""
-    return path.stem.partition("_")[2]
+    """Of a source or a notebook: `tiles/lesson.py`, `3_tiles.py` or `3_tiles.ipynb` -> `tiles`."""
+    return path.parent.name if path.name == IN_FOLDER else path.stem.partition("_")[2]
+
+
+def chapter_of(path: Path) -> Path:
+    """The folder of the chapter that a source lies in."""
+    return path.parents[2] if path.name == IN_FOLDER else path.parents[1]
+
+
+def stem_of(path: Path) -> str:
+    """Number and name of a source: `3_tiles`; `0_tiles` where its header has no number."""
+    if path.name != IN_FOLDER:
+        return path.stem
+    header = percent.HEADER.match(percent.plain(path.read_text("utf-8", errors="replace")))
+    number = NUMBER.search(header[1]) if header else None
+    return f"{number[1] if number else 0}_{path.parent.name}"
 
 
 def load(path: Path, name: str) -> Lesson:
@@ -106,8 +123,13 @@ def load(path: Path, name: str) -> Lesson:
     fields = _fields(header, f"{name}, line 1: the header")
     cells = tuple(_examined(cell, name) for cell in written)
     _examine_setup(cells, name)
+    stem = stem_of(path)
+    if path.name == IN_FOLDER and stem.startswith("0_"):
+        do = "write `number: 3`, its place in the chapter, under `labkit:`"
+        raise CourseError(f"{name}, line 1: the header lacks `number`: {do}.")
     return Lesson(
         path=path,
+        stem=stem,
         title=fields["title"],
         minutes=fields["minutes"],
         needs=tuple(map(str, fields["needs"])),

@@ -5,7 +5,6 @@ to fill says so, and is refused until it is filled (`source_rules.unfinished`). 
 before anything is written.
 """
 
-import ast
 import keyword
 import re
 import tomllib
@@ -14,11 +13,11 @@ from difflib import get_close_matches
 from pathlib import Path
 from string import Template
 
-from labkit.course import CourseError, room_files, solutions
-from labkit.course.catalogue import CHAPTERS, Chapter, sources
+from labkit.course import CourseError, lesson_index, room_files, solutions
+from labkit.course.catalogue import CHAPTERS, Chapter, Course, sources
 from labkit.course.config import Config
 from labkit.course.generated import GeneratedFile
-from labkit.course.lesson import load, plain_name
+from labkit.course.lesson import IN_FOLDER, chapter_of, load, plain_name, stem_of
 
 TEMPLATES = Path(__file__).with_name("new_lesson.toml")
 NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
@@ -40,8 +39,14 @@ class NewLesson:
 
     @property
     def number_and_name(self) -> str:
-        """What its source and notebooks are called."""
+        """What its notebooks are called."""
         return f"{self.number}_{self.name}"
+
+    @property
+    def source(self) -> Path:
+        """Its source, in the folder that holds everything of it."""
+        folder = self.config.chapters / self.chapter.folder / "source" / self.name
+        return folder / IN_FOLDER
 
     @property
     def form(self) -> str:
@@ -61,6 +66,7 @@ class NewLesson:
             name=self.name,
             number=self.number,
             number_and_name=self.number_and_name,
+            package=room_files.module_of(self.source),
             quiz_id=f"{self.room}.{self.name}_quiz",
             title=self.name.replace("_", " ").capitalize(),
         )
@@ -77,16 +83,15 @@ def new(
     Raises CourseError, having written nothing, for what cannot be.
     """
     lesson = _examined(config, chapter, name, kernel, room)
-    files = _files(lesson)
-    registration = _registered(lesson)  # examined before anything is written, written at the end
-    page = _chapter_page(lesson)
-    for file in (*files, page, registration):
+    files = [*_files(lesson), _chapter_page(lesson)]
+    Course(config).lessons()  # a malformed one is named before anything is written
+    for file in files:
         file.write()
         print(f"{config.relative(file.path)}: written")
-    source = load(files[0].path, config.relative(files[0].path))
-    module = solutions.module(source, config)
-    module.write()
-    print(f"{config.relative(module.path)}: written")
+    module = solutions.module(load(lesson.source, config.relative(lesson.source)), config)
+    for file in (module, *lesson_index.files(Course(config).lessons(), config)):
+        file.write()
+        print(f"{config.relative(file.path)}: written")
     print(
         "Now replace each TO WRITE (`labkit build --check` lists them); CONTRIBUTING.md tells how."
     )
@@ -112,8 +117,8 @@ def _examined(config: Config, folder: str, name: str, kernel: bool, room: str | 
     _refuse_taken(name, config)
     numbers = [0]
     for path in sources(config):
-        first = path.stem.partition("_")[0]
-        if path.parents[1].name == folder and first.isdigit():
+        first = stem_of(path).partition("_")[0]
+        if chapter_of(path).name == folder and first.isdigit():
             numbers.append(int(first))
     return NewLesson(chapter, name, max(numbers) + 1, room, kernel, config)
 
@@ -121,8 +126,10 @@ def _examined(config: Config, folder: str, name: str, kernel: bool, room: str | 
 def _refuse_taken(name: str, config: Config) -> None:
     """CourseError where a lesson, or a file of one, has the name already."""
     taken = [path for path in sources(config) if plain_name(path) == name]
+    taken += sorted(config.chapters.glob(f"*/source/{name}"))
     for room in (*(chapter.extra for chapter in CHAPTERS), JOINED):
-        taken += [path for path in room_files.files(room, name, config) if path.exists()]
+        places = room_files.without_folder(room, name, config)
+        taken += [path for path in places if path.exists()]
     if taken:
         raise CourseError(
             f"The name {name!r} is taken by {config.relative(taken[0])}: use another."
@@ -135,44 +142,17 @@ def _files(lesson: NewLesson) -> list[GeneratedFile]:
     form = lesson.form
     parts = templates["source"]
     source = lesson.filled(parts["head"] + parts[form] + parts["foot"])
-    folder = lesson.config.chapters / lesson.chapter.folder / "source"
+    files = [GeneratedFile(lesson.source, source.encode())]
     texts = [
         templates["exercises"][form],
         templates["texts"]["all"],
         templates["planted"][form],
         templates["notebook_test"]["all"],
     ]
-    paths = room_files.files(lesson.room, lesson.name, lesson.config)
-    files = [GeneratedFile(folder / f"{lesson.number_and_name}.py", source.encode())]
-    for path, text in zip(paths, texts, strict=True):
+    places = room_files.in_folder(lesson.source.parent)
+    for path, text in zip(places.written, texts, strict=True):
         files.append(GeneratedFile(path, lesson.filled(text).encode()))
-    package = room_files.solutions(lesson.room, "__init__", lesson.config)
-    if not package.is_file():
-        files.append(GeneratedFile(package, templates["solutions_page"]["all"].encode()))
     return files
-
-
-def _registered(lesson: NewLesson) -> GeneratedFile:
-    """The package of the room's exercises, with the lesson at the end of its LESSONS."""
-    path = room_files.exercises(lesson.room, lesson.config) / "__init__.py"
-    name = lesson.config.relative(path)
-    text = path.read_text(encoding="utf-8") if path.is_file() else ""
-    for node in ast.parse(text).body:
-        match node:
-            case ast.Assign(targets=[ast.Name(id="LESSONS")], value=ast.Tuple()):
-                lessons = (*ast.literal_eval(node.value), lesson.name)
-                lines = text.splitlines(keepends=True)
-                lines[node.lineno - 1 : node.end_lineno] = [_assignment(lessons)]
-                return GeneratedFile(path, "".join(lines).encode())
-    raise CourseError(f"{name} has no `LESSONS = (...)`: write it, with the room's lessons in it.")
-
-
-def _assignment(lessons: tuple[str, ...]) -> str:
-    """`LESSONS = (...)`, as ruff formats it."""
-    if len(lessons) == 1:
-        return f'LESSONS = ("{lessons[0]}",)\n'
-    rows = "".join(f'    "{lesson}",\n' for lesson in lessons)
-    return f"LESSONS = (\n{rows})\n"
 
 
 def _chapter_page(lesson: NewLesson) -> GeneratedFile:

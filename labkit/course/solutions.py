@@ -2,7 +2,7 @@
 
 A solution stands once, in the lesson's source. `labkit build` writes from it
 
-    labkit/gpu/exercises/solutions/tiles.py
+    chapters/01_gpu/source/tiles/solutions.py
 
 with each function that the lesson hands to `check`, and whatever of the lesson that function needs:
 its imports, its constants, its device functions. What `check` hands on when an answer is wrong, and
@@ -53,7 +53,7 @@ def module(lesson: Lesson, config: Config) -> GeneratedFile | None:
     if not checked:
         return None
     room = checked[0].id.partition(".")[0]
-    path = room_files.solutions(room, lesson.plain_name, config)
+    path = room_files.files(lesson.path, room, config).solutions
     head = HEAD.format(lesson=lesson.name, source=source)
     return GeneratedFile(path, _text(head, statements, checked, source).encode())
 

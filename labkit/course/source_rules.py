@@ -56,5 +56,5 @@ def files_of(lesson: Lesson, config: Config) -> list[Path]:
     rooms = {id.partition(".")[0] for id in lesson.named_in("check")}
     found = [lesson.path, lesson.chapter / "README.md"]
     for name in sorted(rooms):
-        found += room_files.files(name, lesson.plain_name, config)
+        found += room_files.files(lesson.path, name, config).written
     return found

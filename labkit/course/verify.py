@@ -11,7 +11,16 @@ import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from labkit.course import CourseError, claims, links, measured, rules, source_rules
+from labkit.course import (
+    CourseError,
+    claims,
+    folders,
+    lesson_index,
+    links,
+    measured,
+    rules,
+    source_rules,
+)
 from labkit.course.catalogue import Course
 from labkit.course.config import Config
 from labkit.course.draft import Draft, draft
@@ -42,8 +51,17 @@ def refusals(drafts: Sequence[Draft], course: Course, everything: bool = False) 
         found += [said for said in refusals_of(one, course.config) if said not in found]
     if everything:
         found += _without_source(drafts, course.config)
+        found += folders.without_source(course.config)
+        found += folders.not_installed(course.config)
         for page in links.pages(course.config):
             found += links.dead(page, links.text_of(page, course.config), course.config)
+    try:
+        for page in lesson_index.files(course.lessons(), course.config):
+            if not page.is_stored():
+                name = course.config.relative(page.path)
+                found.append(f"{name} is not what the lessons' folders say: run `labkit build`.")
+    except CourseError as error:
+        found.append(str(error))
     try:
         if not claims.page(course.lessons(), course.config).is_stored():
             found.append("CLAIMS.md is not what the lessons say: run `labkit build`.")
@@ -64,6 +82,7 @@ def refusals_of(draft: Draft, config: Config) -> list[str]:
     stored = [read_stored(notebook.path, notebook.name) for notebook in draft.notebooks]
     found = out_of_sync(draft, stored, config)
     found += source_rules.examine(draft.lesson, config)
+    found += folders.examine(draft.lesson, config)
     for notebook in stored:
         broken = rules.examine(notebook, config) if notebook.is_there else []
         # What is wrong with the learner's notebook is said once, not for its twin as well.

@@ -1,7 +1,7 @@
 """The matmul ladder as a whole: what its kernels count, and tables of it.
 
 The kernels are those of `labkit.gpu.kernels`; what the compiler makes of them stands in
-`labkit.gpu.compiled_ladder`. (Lesson what_limits_a_kernel.)
+compiled_ladder.py of lesson what_limits_a_kernel.
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@ from importlib import import_module
 
 _HOMES = {
     "SystolicArray": "systolic",
-    "Stepper": "stepper",
     "compile_for_tpu": "compiler",
     "preflight": "device",
     "strategy": "device",

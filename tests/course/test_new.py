@@ -1,10 +1,10 @@
 """`labkit new`: what it makes runs and is refused until written; bad input writes nothing."""
 
-import ast
 import os
 import shutil
 import subprocess
 import sys
+import tomllib
 
 import pytest
 
@@ -22,11 +22,7 @@ NAME = "adders_and_tables"
 
 @pytest.fixture
 def tiny(bare_course, monkeypatch):
-    """The tiny course, with a package of exercises for each room, and nothing in them."""
-    for room in (*ROOMS.values(), "course"):
-        package = bare_course / "labkit" / room / "exercises" / "__init__.py"
-        package.parent.mkdir(parents=True)
-        package.write_text('"""The exercises."""\n\n# In order.\nLESSONS = ()\n')
+    """The tiny course, in which the files of a lesson are made."""
     monkeypatch.setenv("LABKIT_ROOT", str(bare_course))
     return bare_course
 
@@ -35,9 +31,9 @@ def snapshot(folder):
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def lessons_of(tiny, room):
-    tree = ast.parse((tiny / "labkit" / room / "exercises" / "__init__.py").read_text())
-    return ast.literal_eval(tree.body[-1].value)
+def index_of(tiny):
+    """room -> the ids of each lesson, as the index has them."""
+    return tomllib.loads((tiny / "labkit/checks/lesson_index.toml").read_text())
 
 
 @pytest.mark.parametrize("chapter", ROOMS)
@@ -46,18 +42,14 @@ def test_every_file_of_a_lesson_is_made(tiny, chapter, capsys):
     assert main(["new", chapter, NAME]) == 0
     room, number = ROOMS[chapter], 2 if chapter == "01_gpu" else 1
     made = {path.relative_to(tiny).as_posix() for path in snapshot(tiny).keys() - before.keys()}
-    files = {
-        f"chapters/{chapter}/source/{number}_{NAME}.py",
-        f"labkit/{room}/exercises/{NAME}.py",
-        f"labkit/{room}/exercises/{NAME}.toml",
-        f"labkit/{room}/exercises/solutions/__init__.py",
-        f"labkit/{room}/exercises/solutions/{NAME}.py",
-        f"tests/exercises/planted/{NAME}.py",
-        f"tests/notebooks/test_{NAME}.py",
-    }
+    folder = f"chapters/{chapter}/source/{NAME}"
+    parts = ["lesson.py", "exercises.py", "texts.toml", "planted.py", f"test_{NAME}.py"]
+    files = {f"{folder}/{part}" for part in (*parts, "solutions.py")}
+    files.add("labkit/checks/lesson_index.toml")
     page = f"chapters/{chapter}/README.md"
     assert made == files | ({page} if tiny / page not in before else set())
-    assert lessons_of(tiny, room) == (NAME,)
+    ids = [f"{room}.{NAME}_{item}" for item in ("guess", "quiz", "double")]
+    assert index_of(tiny) == {room: {f"labkit_lessons.{room}.{NAME}": ids}}
     row = f"| [{number} Adders and tables]({number}_{NAME}.ipynb) | TO WRITE |\n"
     assert (tiny / page).read_text().endswith(row)
     said = capsys.readouterr().out
@@ -69,8 +61,12 @@ def test_lessons_are_numbered_and_listed_in_their_order(tiny):
     page.write_text("# One\n\n| lesson | |\n|---|---|\n| [1 Tiny](1_tiny.ipynb) | add |\n\nMore.\n")
     for name in ("second", "third"):
         assert main(["new", "01_gpu", name]) == 0
-    assert lessons_of(tiny, "gpu") == ("second", "third")
-    assert (tiny / "chapters/01_gpu/source/3_third.py").is_file()
+    assert [*index_of(tiny)["gpu"]] == ["labkit_lessons.gpu.second", "labkit_lessons.gpu.third"]
+    assert [lesson.stem for lesson in Course(config(tiny)).lessons()] == [
+        "1_tiny",
+        "2_second",
+        "3_third",
+    ]
     rows = [line.split("]")[0] for line in page.read_text().splitlines() if line.startswith("| [")]
     assert rows == ["| [1 Tiny", "| [2 Second", "| [3 Third"]
     assert page.read_text().endswith("| TO WRITE |\n\nMore.\n")
@@ -78,8 +74,9 @@ def test_lessons_are_numbered_and_listed_in_their_order(tiny):
 
 def test_a_lesson_that_joins_the_machines_has_its_exercises_in_the_course_room(tiny):
     assert main(["new", "04_distributed", "one_network", "--room", "course"]) == 0
-    assert lessons_of(tiny, "course") == ("one_network",) and not lessons_of(tiny, "distributed")
-    source = tiny / "chapters/04_distributed/source/1_one_network.py"
+    assert [*index_of(tiny)] == ["course"]
+    assert [*index_of(tiny)["course"]] == ["labkit_lessons.distributed.one_network"]
+    source = tiny / "chapters/04_distributed/source/one_network/lesson.py"
     assert load(source, source.name).named_in("check") == ("course.one_network_double",)
 
 
@@ -97,14 +94,14 @@ def test_a_lesson_that_joins_the_machines_has_its_exercises_in_the_course_room(t
         (["03_fpga", "planted"], "taken by tests/exercises/planted/planted.py"),
         (["03_fpga", NAME, "--kernel"], "Only the room 'gpu' has kernel exercises: not 'fpga'"),
         (["03_fpga", NAME, "--room", "gpu"], "in the room 'fpga', or 'course'"),
-        (["02_tpu", NAME], "labkit/tpu/exercises/__init__.py has no `LESSONS = (...)`"),
+        (["02_tpu", "no_source"], "taken by chapters/02_tpu/source/no_source"),
     ],
 )
 def test_bad_input_is_a_sentence_and_writes_nothing(tiny, capsys, arguments, words):
     taken = tiny / "tests/exercises/planted/planted.py"
     taken.parent.mkdir(parents=True)
     taken.write_text("")
-    (tiny / "labkit/tpu/exercises/__init__.py").write_text("")
+    (tiny / "chapters/02_tpu/source/no_source").mkdir(parents=True)
     before = snapshot(tiny)
     assert main(["new", *arguments]) == 1
     said = capsys.readouterr().err
@@ -116,7 +113,9 @@ def test_a_second_lesson_of_the_same_name_is_refused(tiny, capsys):
     assert main(["new", "03_fpga", NAME]) == 0
     before = snapshot(tiny)
     assert main(["new", "02_tpu", NAME]) == 1
-    assert "is taken by chapters/03_fpga/source/1_adders_and_tables.py" in capsys.readouterr().err
+    assert (
+        "is taken by chapters/03_fpga/source/adders_and_tables/lesson.py" in capsys.readouterr().err
+    )
     assert snapshot(tiny) == before
 
 
@@ -134,8 +133,9 @@ def test_each_place_to_write_is_named_until_it_is_written(tiny, arguments):
     assert {place.split(",")[0].rpartition("/")[2] for place in places} == {
         lesson.path.name,
         "README.md",
-        f"{NAME}.py",  # the exercises, and the planted answers
-        f"{NAME}.toml",
+        "exercises.py",
+        "planted.py",
+        "texts.toml",
         f"test_{NAME}.py",
     }
     for path, data in snapshot(tiny).items():
@@ -151,6 +151,10 @@ def whole(tiny):
     shutil.copytree(REPOSITORY / "labkit", copy / "labkit", ignore=shutil.ignore_patterns("data"))
     shutil.copytree(tiny / "chapters", copy / "chapters")
     shutil.copytree(tiny / "tests", copy / "tests")
+    for chapter, room in ROOMS.items():  # as the package-dir of an install would
+        (copy / "chapters" / chapter / "source").mkdir(parents=True, exist_ok=True)
+        (copy / "labkit_lessons").mkdir(exist_ok=True)
+        (copy / "labkit_lessons" / room).symlink_to(copy / "chapters" / chapter / "source")
     (copy / "tests" / "notebooks").mkdir()
     shutil.copy(REPOSITORY / "tests" / "__init__.py", copy / "tests")
     shutil.copy(REPOSITORY / "tests" / "notebooks" / "running.py", copy / "tests" / "notebooks")
@@ -194,8 +198,9 @@ def test_what_it_makes_runs_and_is_refused_as_unfinished(whole, arguments, sourc
     assert len(unwritten) >= 20
     # Nothing else is wrong with it; CLAIMS.md is for the other lesson's claims.
     assert [line for line in refused if line not in unwritten] == []
-    whole("pytest", "-q", "tests/notebooks/test_halves.py")
-    made = sorted(str(path) for path in whole.folder.rglob("*halves.py") if path.is_file())
+    folder = whole.folder / "chapters" / chapter / "source" / "halves"
+    whole("pytest", "-q", str(folder / "test_halves.py"))
+    made = sorted(str(path) for path in folder.glob("*.py") if path.name != "solutions.py")
     settings = f"--config={REPOSITORY / 'pyproject.toml'}"
     whole("ruff", "check", settings, *made)
     whole("ruff", "format", "--check", settings, *made)

@@ -887,7 +887,7 @@ def test_the_guide_s_example(room, capsys):
     code = next(text for text in fences if "EXERCISES = [pass_on]" in text)
     solution = "from types import SimpleNamespace\nsolutions = SimpleNamespace(pass_on=lambda "
     solution += "rank, ranks, x: x)\n"
-    code = re.sub(r"from labkit\.distributed\.exercises.*\n", solution, code)
+    code = re.sub(r"from labkit_lessons\.distributed.*\n", solution, code)
     room.prefix("distributed")
     texts = '[exercises."distributed.pass_on"]\nhints = ["To the right."]\n'
     texts += '[exercises."distributed.pass_on".misconceptions]\nown = "Its own."\n'

@@ -1,4 +1,6 @@
-"""All exercises, and the answers to them that planted/<lesson>.py holds.
+"""All exercises, and the answers to them that each lesson's planted.py holds.
+
+Those of a lesson without a folder of its own lie in planted/<lesson>.py.
 
 The planted answers are written without looking at the misconceptions that labkit.checks compares
 with. Each is a whole answer, or a named edit of the solution (edits.py):
@@ -23,12 +25,13 @@ import pytest
 
 from labkit.checks.items import Exercise
 from labkit.checks.registry import registry
+from tests.exercises.edits import COURSE
 from tests.night import DEAR
 
-LESSONS = {
-    path.stem: runpy.run_path(str(path))
-    for path in sorted(Path(__file__).parent.glob("planted/*.py"))
-}
+FOLDER = Path(__file__).parent
+FOUND = {path.stem: path for path in FOLDER.glob("planted/*.py")}
+FOUND |= {path.parent.name: path for path in COURSE.glob("chapters/*/source/*/planted.py")}
+LESSONS = {name: runpy.run_path(str(FOUND[name])) for name in sorted(FOUND)}
 FILES = [*LESSONS.values()]
 PLANTED = {id: plants for file in FILES for id, plants in file["PLANTED"].items()}
 DEAR_IDS = {id for name in DEAR for id in LESSONS[name]["PLANTED"]}

@@ -1,7 +1,8 @@
 """Of each exercise: where its cases part a right answer from the eight classes of slips.
 
-classes/<lesson>.toml has a row for each exercise. For each class it names planted answers of this
-exercise (planted/<lesson>.py) that slip so, or says why nobody can:
+The classes.toml of a lesson, or classes/<lesson>.toml of one that has no folder, has a row for each
+exercise. For each class it names planted answers of this exercise that slip so, or says why nobody
+can:
 
     size        right for one value of a count or constant alone: two workers, four lanes
     rounding    a float before a `ceil`, a sum of rounded parts, the upper of two middle values
@@ -24,15 +25,17 @@ import numpy as np
 import pytest
 
 from tests.exercises.answers import ALSO_RIGHT, EMPTY, ENDLESS, EXERCISES, PLANTED
+from tests.exercises.edits import COURSE
 from tests.exercises.test_exercises import cases, in_ranks
 
 CLASSES = ("size", "rounding", "type", "state", "cost", "handshake", "forbidden", "right")
 NOT_HERE = "cannot matter: "
-FOLDER = Path(__file__).parent / "classes"
+FILES = [
+    *(Path(__file__).parent / "classes").glob("*.toml"),
+    *COURSE.glob("chapters/*/source/*/classes.toml"),
+]
 ROWS = {
-    id: row
-    for path in sorted(FOLDER.glob("*.toml"))
-    for id, row in tomllib.loads(path.read_text("utf-8")).items()
+    id: row for path in sorted(FILES) for id, row in tomllib.loads(path.read_text("utf-8")).items()
 }
 
 

@@ -4,10 +4,11 @@ import re
 
 import pytest
 
+from labkit.course.catalogue import sources
+from labkit.course.config import config
 from tests.exercises.answers import EXERCISES
-from tests.exercises.edits import COURSE
 
-LESSONS = [path.read_text("utf-8") for path in sorted(COURSE.glob("chapters/*/source/*.py"))]
+LESSONS = [path.read_text("utf-8") for path in sources(config())]
 NAME = re.compile(r"(?<![\w'])[A-Za-z_][\w.]*")
 
 

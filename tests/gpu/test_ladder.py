@@ -5,9 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from labkit.gpu import compiled_ladder, cuda, ladder
+from labkit.gpu import cuda, ladder
 from labkit.gpu.kernels import Plan, matmul
 from labkit.gpu.occupancy_limits import LIMITS, multiprocessor
+from labkit_lessons.gpu.what_limits_a_kernel import compiled_ladder
 
 NAMES = list(matmul.LADDER)
 

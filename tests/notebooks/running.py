@@ -11,6 +11,7 @@ import contextlib
 import io
 import linecache
 
+from labkit.course.catalogue import sources
 from labkit.course.config import config
 from labkit.course.lesson import load
 
@@ -22,8 +23,8 @@ class Run:
     """
 
     def __init__(self, chapter, name, without=()):
-        path = config().course_root() / "chapters" / chapter / "source" / f"{name}.py"
-        lesson = load(path, path.name)
+        [path] = sources(config(), f"{chapter}/{name}")
+        lesson = load(path, name)
         self.cells = []
         self.namespace, self.before, self.printed = {"__name__": "lesson"}, {}, {}
         relations = lesson.relations()

@@ -5,15 +5,13 @@ That its cells print what is stored is for nbval: `labkit verify` runs them agai
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 
-from labkit.course import claims, links, rules, source_rules
+from labkit.course import claims, links, room_files, rules, source_rules
 from labkit.course.catalogue import Course
 from labkit.course.config import config
 from labkit.course.draft import draft
-from labkit.course.lesson import plain_name
 from labkit.course.notebook import Notebook, read_stored
 from labkit.course.output_rules import counts
 from labkit.course.verify import out_of_sync, refusals
@@ -83,8 +81,8 @@ def test_the_links_of_the_pages_lead_somewhere(path):
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
 def test_its_solved_cells_run_in_the_test_of_its_numbers(lesson):
     """By day that test alone runs them: nbval runs what the learner opens."""
-    name = plain_name(lesson.path)
-    test = Path(__file__).parent / f"test_{name}.py"
+    room = lesson.named_in("check")[0].partition(".")[0]
+    test = room_files.files(lesson.path, room, CONFIG).test
     assert test.is_file() and re.search(r"(=|return|yield) Run\(", test.read_text("utf-8"))
 
 

@@ -29,10 +29,10 @@ class Forbidden:
     Those found by their id are kept beside it, so that no id is used twice.
     """
 
-    def __init__(self, entries: Iterable[str]) -> None:
+    def __init__(self, entries: Iterable[str], modules: Iterable[str] = ()) -> None:
         self.operators: set[str] = set()
         self.operator_methods: dict[str, str] = {}
-        self.modules: set[str] = set()
+        self.modules = set(modules)
         self.codes: dict[int, tuple[CodeType, str]] = {}
         self.methods: dict[str, tuple[object, str]] = {}
         self.opaque: dict[int, tuple[Callable, str]] = {}

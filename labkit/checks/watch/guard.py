@@ -76,7 +76,7 @@ class Guard:
     ) -> None:
         self.hit: Hit | None = None
         self._escapes = escapes
-        self._forbidden = Forbidden((*answers, *exercise.forbidden))
+        self._forbidden = Forbidden(exercise.forbidden, modules=answers)
         self._own: dict[int, CodeType] = {}
         for answer in (exercise.oracle, exercise.fallback):
             for code in codes_of(answer):

@@ -14,6 +14,7 @@ _STANDARD_LIBRARY = (
     "<__array_function__",  # NumPy's dispatcher
 )
 _INSTALLED = ("/site-packages/", "/dist-packages/", "\\site-packages\\")
+_COURSE = ("labkit", "labkit_lessons")
 _LONGEST = 100  # characters of a line that are shown
 
 
@@ -44,9 +45,9 @@ def origin(code: CodeType, module_globals: dict) -> str:
 
 
 def _is_of_the_course(module_globals: dict) -> bool:
-    """Whether these are the globals of a module of labkit: a claimed name is not enough."""
+    """Whether these are the globals of a module of the course: a claimed name is not enough."""
     name = module_globals.get("__name__")
-    if not isinstance(name, str) or name.partition(".")[0] != "labkit":
+    if not isinstance(name, str) or name.partition(".")[0] not in _COURSE:
         return False
     module = sys.modules.get(name)
     return getattr(module, "__dict__", None) is module_globals

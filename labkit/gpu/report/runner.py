@@ -12,8 +12,9 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +23,8 @@ from labkit.gpu.report.rows import stopped
 SECTIONS: dict[str, dict] = tomllib.loads(
     Path(__file__).with_name("sections.toml").read_text("utf-8")
 )
+CLONE = Path(__file__).resolve().parents[3]
+LESSONS = "labkit_lessons"  # whose solutions are measured
 WHOLE = 480.0  # seconds for all sections together
 SLOWER = 10  # times as long may a dry run take, on whatever machine
 LEAST = 8.0  # seconds; with less left, a section is not begun
@@ -40,10 +43,26 @@ def command(name: str, dry: bool) -> list[str]:
     return start + (["--dry-run"] if dry else [])
 
 
-def ended(line: Sequence[str | Path], seconds: float) -> Ended:
+def environment(folder: Path) -> dict[str, str]:
+    """What a section runs in. Where only a clone is here, links in `folder` stand for an install.
+
+    A report needs no labkit that is installed; the lessons' package is found in no other way.
+    """
+    if find_spec(LESSONS) is not None:
+        return dict(os.environ)
+    lessons = folder / LESSONS / "gpu"
+    lessons.parent.mkdir()
+    lessons.symlink_to(CLONE / "chapters" / "01_gpu" / "source")
+    paths = [str(folder), os.environ.get("PYTHONPATH", "")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+
+
+def ended(
+    line: Sequence[str | Path], seconds: float, env: Mapping[str, str] | None = None
+) -> Ended:
     """Runs a process and all that it starts for so many seconds at most."""
     with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen(line, stdout=said, stderr=said, start_new_session=True)
+        process = subprocess.Popen(line, stdout=said, stderr=said, start_new_session=True, env=env)
         try:
             code = process.wait(timeout=seconds)
         except subprocess.TimeoutExpired:
@@ -72,7 +91,8 @@ def section(name: str, line: list[str], seconds: float, earlier: dict) -> dict:
         rows = Path(folder, "rows")
         before = Path(folder, "earlier")
         before.write_text(json.dumps(earlier), "utf-8")
-        end = ended([*line, "--rows", rows, "--earlier", before], seconds)
+        env = environment(Path(folder))
+        end = ended([*line, "--rows", rows, "--earlier", before], seconds, env)
         plan, done = read(rows)
     taken = time.monotonic() - start
     state = "done"

@@ -128,7 +128,7 @@ def independent(name: str) -> Iterator[None]:
 
     def watch(frame: object, event: str, argument: object) -> None:
         module = frame.f_globals.get("__name__") or ""
-        ours = module.startswith(("labkit.gpu", "numba"))
+        ours = module.startswith(("labkit.gpu", "labkit_lessons.gpu", "numba"))
         if event == "call" and ours and not module.startswith("labkit.gpu.report"):
             raise Refused(f"{name}: the reference runs a kernel, so it proves nothing about it.")
 

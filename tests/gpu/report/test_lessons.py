@@ -20,11 +20,11 @@ ROOT = Path(__file__).resolve().parents[3]
 GPU = "NVIDIA H200"
 BENCH = Bench(timing.Host(), dry=True)
 SOURCES = {
-    "implicit_gemm": "5_convolution_kernels",
-    "handed_in_2": "6_debugging_and_profiling",
-    "handed_in_3": "6_debugging_and_profiling",
-    "handed_in_4": "6_debugging_and_profiling",
-    "make": "6_debugging_and_profiling",
+    "implicit_gemm": "convolution_kernels",
+    "handed_in_2": "debugging_and_profiling",
+    "handed_in_3": "debugging_and_profiling",
+    "handed_in_4": "debugging_and_profiling",
+    "make": "debugging_and_profiling",
 }
 
 
@@ -61,7 +61,7 @@ def body(text, name):
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_a_kernel_handed_in_is_the_lessons(name):
-    lesson = ROOT / "chapters" / "01_gpu" / "source" / f"{SOURCES[name]}.py"
+    lesson = ROOT / "chapters" / "01_gpu" / "source" / SOURCES[name] / "lesson.py"
     ours = inspect.getsource(handed_in)
     assert body(ours, name) == body(lesson.read_text("utf-8"), name)
 

@@ -7,8 +7,7 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
-from labkit.gpu.exercises.solutions import convolution_kernels
-from labkit.gpu.exercises.solutions import debugging_and_profiling as whole
+from labkit.checks.lesson_files import module_of
 from labkit.gpu.ladder_speeds import miss
 from labkit.gpu.report.rows import Row, Work
 from labkit.gpu.report.sections import counted_kernels, handed_in
@@ -20,6 +19,8 @@ from labkit.gpu.tensors import launch
 from labkit.provenance import counted, predicted
 
 LESSON = "debugging_and_profiling"
+convolution_kernels = module_of("convolution_kernels", "solutions")
+whole = module_of(LESSON, "solutions")
 DOUBLES = 24  # float64 instructions of case 4, by the lesson's compiler report
 MATRIX_UNITS = ("a100", "h100", "h200")  # whose peak in fp64 is twice that of ordinary units
 

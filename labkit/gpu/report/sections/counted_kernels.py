@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy import float32, float64
 
+from labkit.checks.lesson_files import module_of
 from labkit.gpu import cuda
 from labkit.gpu.report.sections.handed_in import implicit_gemm
 from labkit.gpu.vector import load_float32x4, store_float32x4
@@ -92,10 +93,11 @@ class Counted(NamedTuple):
 
 def cases() -> dict[str, Counted]:
     """Row -> launch, in the order in which `ncu` sees them."""
-    from labkit.gpu.exercises.solutions import convolution_kernels, tiles
-    from labkit.gpu.exercises.solutions.threads_blocks_and_memory import block_sum
     from labkit.reference import conv2d
 
+    convolution_kernels = module_of("convolution_kernels", "solutions")
+    block_sum = module_of("threads_blocks_and_memory", "solutions").block_sum
+    tiles = module_of("tiles", "solutions")
     rng = np.random.default_rng(0)
     x = rng.standard_normal(10_001).astype(np.float32)
     table = x[: 64 * 96].reshape(64, 96)

@@ -5,8 +5,8 @@ from functools import partial
 
 import torch
 
+from labkit.checks.lesson_files import module_of
 from labkit.gpu import ladder
-from labkit.gpu.exercises.solutions import tiles
 from labkit.gpu.kernels.matmul import LADDER
 from labkit.gpu.ladder_speeds import miss, published_rates
 from labkit.gpu.report.rows import NotHere, Row, Work, once
@@ -17,6 +17,7 @@ from labkit.gpu.report.tasks import Bench, normal, ours, ratio
 from labkit.gpu.report.timing import Task, measure
 from labkit.provenance import Quantity, predicted, published
 
+tiles = module_of("tiles", "solutions")
 EIGHTH = 12.5  # percent of the peak: two passes for a multiply-add
 PAIRS = {  # of rungs whose published ratio the lesson Tiles shows
     "tiles, beside coalesced": ("shared tile", "coalesced"),

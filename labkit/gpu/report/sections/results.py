@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from functools import partial
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from torch.nn import functional as F
 
 from labkit import convnet
 from labkit.checks.items import Exercise
+from labkit.checks.lesson_files import module_of
 from labkit.gpu import autograd
 from labkit.gpu.kernel_exercise import judge_of
 from labkit.gpu.kernels.matmul import LADDER, plan_matmul
@@ -52,7 +52,7 @@ def work(bench: Bench, earlier: dict) -> Work:
 def kernel_exercises() -> Iterator[Exercise]:
     """The exercises of chapter 01 whose answer is a kernel, in the lessons' order."""
     for lesson in LESSONS:
-        for exercise in import_module(f"labkit.gpu.exercises.{lesson}").EXERCISES:
+        for exercise in module_of(lesson, "exercises").EXERCISES:
             if exercise.adapter is not None:
                 yield exercise
 

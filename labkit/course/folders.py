@@ -1,0 +1,88 @@
+"""The rules for a lesson's folder: what must lie in it, and what its modules may import.
+
+Each yields a sentence for whatever is wrong, with the file and what to do.
+"""
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator
+
+from labkit.course import room_files
+from labkit.course.catalogue import CHAPTERS
+from labkit.course.config import Config
+from labkit.course.lesson import IN_FOLDER, Lesson
+
+LESSON = re.compile(r"labkit_lessons\.\w+\.\w+")
+
+
+def examine(lesson: Lesson, config: Config) -> list[str]:
+    """Every broken rule of one lesson's folder; none for a lesson that has no folder yet."""
+    if lesson.path.name != IN_FOLDER:
+        return []
+    return [*missing(lesson, config), *other_lessons(lesson, config)]
+
+
+def missing(lesson: Lesson, config: Config) -> Iterator[str]:
+    """Each part that the folder lacks."""
+    for path in room_files.in_folder(lesson.path.parent).written:
+        if not path.is_file():
+            do = "write it, as CONTRIBUTING.md tells"
+            yield f"{config.relative(path)} is missing: {do}."
+
+
+def other_lessons(lesson: Lesson, config: Config) -> Iterator[str]:
+    """Each module of the folder that imports another lesson, by name or by string."""
+    own = room_files.module_of(lesson.path)
+    for path in sorted(lesson.path.parent.rglob("*.py")):
+        for other in sorted(_named_in(path.read_text(encoding="utf-8")) - {own}):
+            do = "what two lessons share belongs into labkit"
+            yield f"{config.relative(path)} imports {other}, which is another lesson: {do}."
+
+
+def _named_in(text: str) -> set[str]:
+    """The lessons that code imports or names in a string; none where it is no Python."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return set()
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            names = [node.value]
+        found.update(lesson for name in names for lesson in LESSON.findall(name))
+    return found
+
+
+def without_source(config: Config) -> Iterator[str]:
+    """Each folder beside the lessons' own in which there is no lesson."""
+    for folder in sorted(config.chapters.glob("*/source/*/")):
+        files = [path for path in folder.iterdir() if path.name != "__pycache__"]
+        if folder.is_dir() and files and not (folder / IN_FOLDER).is_file():
+            do = "write it, or delete the folder"
+            yield f"{config.relative(folder)} has no {IN_FOLDER}: {do}."
+
+
+def not_installed(config: Config) -> Iterator[str]:
+    """Each package that pyproject.toml leaves out: of labkit, or of a chapter with lessons."""
+    root = config.course_root()
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    setup = project.get("tool", {}).get("setuptools", {})
+    listed = set(setup.get("packages", ()))
+    for path in sorted((root / "labkit").rglob("__init__.py")):
+        package = ".".join(path.relative_to(root).parent.parts)
+        if package not in listed:
+            do = "add it, and run `make setup`"
+            yield f"pyproject.toml does not list {package} among its packages: {do}."
+    for chapter in CHAPTERS:
+        source = f"chapters/{chapter.folder}/source"
+        package = f"{room_files.LESSONS}.{chapter.extra}"
+        lies_there = setup.get("package-dir", {}).get(package) == source and package in listed
+        if any(root.glob(f"{source}/*/{IN_FOLDER}")) and not lies_there:
+            do = f'list it, with "{package}" = "{source}" in package-dir, and run `make setup`'
+            yield f"pyproject.toml does not install the lessons of {chapter.folder}: {do}."
