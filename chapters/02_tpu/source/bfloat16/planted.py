@@ -432,7 +432,7 @@ PLANTED = {
         (rounds_a_byte, "Only 8 bits are cut off"),
         (rounds_in_place, "changes its input x"),
         (rounds_by_ml_dtypes, "ml_dtypes"),
-        (rounds_by_labkit, "labkit.tpu"),
+        (rounds_by_labkit, "labkit_lessons.tpu.bfloat16.bfloat16"),
         (rounds_by_chance, "two calls with the same arguments give different results"),
         (rounds_by_a_step, "not finite for which x is 0"),
     ],
@@ -483,7 +483,7 @@ PLANTED = {
         (parts_in_float64, "found has dtype float64"),
         (parts_all_of_x, "only the first part is taken away from x"),
         (parts_in_place, "changes its input x"),
-        (parts_by_labkit, "labkit.tpu"),
+        (parts_by_labkit, "labkit_lessons.tpu.bfloat16.bfloat16"),
     ],
     "tpu.mixed_precision_step": [
         (mixed_all_narrow, "The master is kept in bfloat16"),

@@ -15,7 +15,7 @@ from labkit_lessons.tpu.bfloat16.wrong import round_to_bfloat16 as wrong_roundin
 from labkit_lessons.tpu.bfloat16.wrong import split_bfloat16 as wrong_parts
 from labkit_lessons.tpu.bfloat16.wrong.shared import float16
 
-FORBIDDEN = (*LIBRARIES, "ml_dtypes", "labkit.tpu")
+FORBIDDEN = (*LIBRARIES, "ml_dtypes", "labkit.tpu", "labkit_lessons.tpu.bfloat16.bfloat16")
 EXACT = {"rtol": 0, "atol": 0}
 
 
