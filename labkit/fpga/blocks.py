@@ -28,7 +28,9 @@ class Structure:
         self.process: tuple[str, int] | None = None
         self.ended: tuple[str, int] | None = None  # the latest process, if nothing came after it
         self.header = 0  # the line of the latest `if`, `else` or process
-        self._depth, self._parentheses, self._through = 0, 0, False
+        self._depth = 0  # of blocks, where the process began
+        self._parentheses = 0
+        self._through = False  # the process's statement has ended: only an `else` goes on with it
         for number, text in enumerate(lines[: line - 1], start=1):
             for word in tokens(text):
                 self.take(word, number)
@@ -39,7 +41,8 @@ class Structure:
         self._through = False
         self._parentheses += (word == "(") - (word == ")")
         if word in PROCESSES:
-            self.process, self._depth = (word, number), len(self.blocks)
+            self.process = (word, number)
+            self._depth = len(self.blocks)
         if word in PROCESSES or word in ("if", "else"):
             self.header = number
         if word in OPENS:
@@ -58,4 +61,5 @@ class Structure:
     def settle(self, word: str) -> None:
         """A process ends where its statement does, and this word does not go on with it."""
         if self._through and word != "else":
-            self.ended, self.process = self.process, None
+            self.ended = self.process
+            self.process = None

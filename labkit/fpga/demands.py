@@ -21,7 +21,7 @@ from labkit.fpga.source_view import paragraphs
 from labkit.fpga.sources import with_support
 from labkit.fpga.synthesize import Synthesis
 from labkit.fpga.timing import Timing
-from labkit.fpga.tools import prompt
+from labkit.fpga.tools import prompt, side_by_side
 from labkit.fpga.wave_table import wave_table
 from labkit.provenance import Quantity
 
@@ -106,11 +106,7 @@ class Demands:
         """What a tool says of the learner's module; Refused or NotJudged where it does not."""
         with self.asking(WORDS_RIGHT):
             if name not in self.answers:
-                self.answers[name] = Future()
-                try:
-                    self.answers[name].set_result(self.asks(answer)[name]())
-                except RTLError as error:
-                    self.answers[name].set_exception(error)
+                (self.answers[name],) = side_by_side([self.asks(answer)[name]])
             return self.answers[name].result()
 
     @contextmanager

@@ -104,8 +104,9 @@ def _of_the_line(here: str, line: int) -> Slip | None:
     """What the line itself shows."""
     if re.search(r"\bassign\s+[\w\[\]:+ ]+<=", here):
         return Slip(_KEPT_APART, line)
+    elsewhere = re.sub(r"@\s*\([^)]*\)", "", here)  # `posedge clk or posedge rst` is right
     for word, right in _FOREIGN.items():
-        if re.search(rf"\b{word}\b", here):
+        if re.search(rf"\b{word}\b", elsewhere):
             return Slip(f"`{word}` is written `{right}` here.", line)
     if re.search(r"\bif\s*[^\s(]", here):
         return Slip(_NO_PARENTHESES, line)

@@ -17,9 +17,9 @@ from labkit.fpga.lint import refuse_errors
 from labkit.fpga.models import Model, compiled
 from labkit.fpga.port_demands import demand_ports
 from labkit.fpga.ports import RESET, Ports, read_ports
-from labkit.fpga.side_by_side import side_by_side
 from labkit.fpga.simulate import Simulation
 from labkit.fpga.sources import Sources, read_sources, with_support
+from labkit.fpga.tools import side_by_side
 from labkit.fpga.trials import (
     STALLS,
     Bench,

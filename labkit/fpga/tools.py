@@ -4,11 +4,15 @@ import os
 import resource
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 from labkit.fpga.errors import OutOfTime, ToolError, ToolMissing
 
@@ -17,6 +21,8 @@ from labkit.fpga.errors import OutOfTime, ToolError, ToolMissing
 PATIENCE = 600
 PROMPT = 60  # seconds of processor time for a learner's module: the course's own take a tenth of it
 NEARLY = 0.95  # of the limit: the system counts what it charges a little less exactly
+MOST = 4  # tools side by side: a compiler takes some hundred megabytes
+POLL = 0.1  # seconds between two looks whether tools that run side by side are to end
 # What a tool says while it translates itself for this processor, which it does once.
 TRANSLATES = "Preparing to run"
 # A group of processes that ends when the pipe does, of which this process holds the other end; in
@@ -26,6 +32,7 @@ _SHELL = """
 ulimit -S -t "$2"; shift 2; exec "$@"
 """
 _limit = ContextVar("seconds of processor time", default=PATIENCE)
+_stop: ContextVar[Event | None] = ContextVar("set when the tools side by side end", default=None)
 
 
 @contextmanager
@@ -36,6 +43,28 @@ def prompt() -> Iterator[None]:
         yield
     finally:
         _limit.reset(before)
+
+
+def side_by_side(asks: Iterable[Callable[[], Any]]) -> list[Future]:
+    """What each gave or raised, in their order, once all have ended.
+
+    Each tool is a process, and a machine has several cores. They run under the caller's limit of
+    time; when the learner interrupts, all of them end.
+    """
+    stop = Event()
+
+    def answer(ask: Callable[[], Any]) -> Any:
+        _stop.set(stop)
+        return ask()
+
+    pool = ThreadPoolExecutor(min(os.cpu_count() or 1, MOST))
+    try:
+        found = [pool.submit(copy_context().run, answer, ask) for ask in asks]
+        wait(found)
+    finally:
+        stop.set()
+        pool.shutdown(cancel_futures=True)
+    return found
 
 
 def run_tool(
@@ -56,7 +85,7 @@ def run_tool(
     this process ends, so does every process that the tool has started.
     """
     limit = _limit.get()
-    before = _work_of_children()
+    before = _time_and_work()
     try:
         done = _run(command, folder, environment, limit)
         if _out_of_work(done, before, limit) and TRANSLATES in done.stderr:
@@ -95,7 +124,7 @@ def _run(
             start_new_session=True,
         ) as process:
             try:
-                stdout, stderr = process.communicate(timeout=PATIENCE)
+                stdout, stderr = _printed(process)
             except BaseException:  # the time is up, or such as the notebook's stop button
                 _end(process)
                 raise
@@ -105,20 +134,35 @@ def _run(
     return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
 
 
-def _out_of_work(done: subprocess.CompletedProcess, before: float, limit: float) -> bool:
+def _printed(process: subprocess.Popen) -> tuple[str, str]:
+    """What a tool prints, once it has ended; TimeoutExpired when the time is up."""
+    stop = _stop.get()
+    if stop is None:
+        return process.communicate(timeout=PATIENCE)
+    for _ in range(round(PATIENCE / POLL)):
+        if stop.is_set():
+            raise ToolError("The tools were interrupted.")
+        with suppress(subprocess.TimeoutExpired):
+            return process.communicate(timeout=POLL)
+    raise subprocess.TimeoutExpired(process.args, PATIENCE)
+
+
+def _out_of_work(done: subprocess.CompletedProcess, before: tuple, limit: float) -> bool:
     """Whether the system has ended a tool, or one that it started, at its limit.
 
-    before   what all children had used when it began
+    before   the time when it began, and what all children had used then: side by side, others have
+             worked meanwhile, but no tool can have worked for longer than it ran
     """
-    return done.returncode == -signal.SIGXCPU or (
-        done.returncode != 0 and _work_of_children() - before >= NEARLY * limit
-    )
+    if done.returncode == -signal.SIGXCPU:
+        return True
+    passed = [now - then for now, then in zip(_time_and_work(), before, strict=True)]
+    return done.returncode != 0 and min(passed) >= NEARLY * limit
 
 
-def _work_of_children() -> float:
-    """Seconds of processor time of all processes that this one has started, and that have ended."""
+def _time_and_work() -> tuple[float, float]:
+    """The time, and the processor time of all processes that this one started and that ended, s."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    return time.monotonic(), used.ru_utime + used.ru_stime
 
 
 def _end(process: subprocess.Popen) -> None:

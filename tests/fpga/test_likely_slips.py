@@ -125,3 +125,9 @@ def test_a_tool_may_stop_at_an_empty_line_or_behind_the_last(line):
     sources = read_sources("module m;\n\nendmodule", "m")
     assert "m.sv" in str(refusal(f"m.sv:{line}: ERROR: syntax error, unexpected TOK_ID\n", sources))
     assert "n.sv" in str(refusal(f"n.sv:{line}: ERROR: syntax error, unexpected TOK_ID\n", sources))
+
+
+def test_or_between_two_edges_is_no_word_of_another_language():
+    text = MODULE.replace("@(posedge clk)", "@(posedge clk or negedge rst) ;")
+    sources = read_sources(text, "m")
+    assert "is written" not in str(refusal("m.sv:6: ERROR: syntax error\n", sources))

@@ -1,9 +1,13 @@
 """The tools as Python packages: their versions, what to install, their last words."""
 
+import os
+import signal
 import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -101,6 +105,35 @@ def test_a_tool_goes_with_the_process_that_asked_it(tmp_path):
         wait_until(lambda: child.exists() and child.read_text())
         kernel.kill()
     wait_until(lambda: not is_alive(int(child.read_text())))
+
+
+def test_an_interrupt_ends_all_tools_that_run_side_by_side(tmp_path):
+    asks = []
+    for name in ("first", "second", "third", "fourth"):
+        (tmp_path / name).mkdir()
+        asks.append(partial(run_parent, tmp_path / name))
+    children = [tmp_path / name / "child" for name in ("first", "second")[: os.cpu_count()]]
+
+    def interrupt():
+        wait_until(lambda: all(child.exists() and child.read_text() for child in children))
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with ThreadPoolExecutor(1) as pool, pytest.raises(KeyboardInterrupt):
+        pool.submit(interrupt)
+        tools.side_by_side(asks[: os.cpu_count()])
+    begun = [path for path in tmp_path.glob("*/child") if path.read_text()]
+    assert set(children) <= set(begun)
+    wait_until(lambda: not any(is_alive(int(path.read_text())) for path in begun))
+
+
+def test_side_by_side_gives_and_raises_in_order_under_the_limit_of_who_asks(tmp_path, monkeypatch):
+    monkeypatch.setattr(tools, "PROMPT", 1)
+    with tools.prompt():
+        found = tools.side_by_side([lambda: 3, partial(run_parent, tmp_path, BUSY), lambda: 1 / 0])
+    assert found[0].result() == 3
+    assert isinstance(found[1].exception(), OutOfTime)
+    assert isinstance(found[2].exception(), ZeroDivisionError)
+    assert tools.side_by_side([]) == []
 
 
 BUSY = "while True: pass"

@@ -32,6 +32,16 @@ def second(count: Callable) -> Callable:
     return lambda right, got: (wrong_numbers(right, got), count(right, got))
 
 
+def differing(of: Callable) -> Callable:
+    """Counts the rows in which of(right) and of(got) differ: of(x) -> [N] or [N, labels]."""
+
+    def count(right: np.ndarray, got: np.ndarray) -> int:
+        differs = of(right) != of(got)
+        return int(differs.reshape(len(right), -1).any(axis=1).sum())
+
+    return count
+
+
 def last_largest(x: np.ndarray) -> np.ndarray:
     """The place of each row's largest number, the last one where there are several."""
     return x.shape[1] - 1 - x[:, ::-1].argmax(axis=1)
@@ -40,13 +50,11 @@ def last_largest(x: np.ndarray) -> np.ndarray:
 WRONG = {
     "single_numbers": first(lambda right, got: int((right != got).sum())),
     "all_ten": first(lambda right, got: int((right != got).all(axis=1).sum())),
-    "by_sums": first(lambda right, got: int((right.sum(axis=1) != got.sum(axis=1)).sum())),
-    "without_signs": first(lambda right, got: int((abs(right) != abs(got)).any(axis=1).sum())),
-    "by_size": second(lambda right, got: int((right.max(axis=1) != got.max(axis=1)).sum())),
-    "smallest": second(lambda right, got: int((right.argmin(axis=1) != got.argmin(axis=1)).sum())),
-    "last_of_several": second(
-        lambda right, got: int((last_largest(right) != last_largest(got)).sum())
-    ),
+    "by_sums": first(differing(lambda x: x.sum(axis=1))),
+    "without_signs": first(differing(abs)),
+    "by_size": second(differing(lambda x: x.max(axis=1))),
+    "smallest": second(differing(lambda x: x.argmin(axis=1))),
+    "last_of_several": second(differing(last_largest)),
     "equal_ones": lambda right, got: tuple(len(right) - one for one in counts(right, got)),
     "swapped": lambda right, got: counts(right, got)[::-1],
     "shares": lambda right, got: tuple(one / len(right) for one in counts(right, got)),
