@@ -385,7 +385,7 @@ figures.guesses([("bytes taken", taken_guess, taken)])
 # So far, the network's modules were ours.
 # `last_right` returns your last right answer to an exercise, and the word "yours"; without one, our answer and "ours".
 # `designs.convnet(own=...)` builds the accelerator with such modules.
-# In each cycle, for example, conv2 multiplies 72 pairs of numbers, and your `mac_array` with one lane one pair.
+# In each cycle conv2 multiplies 72 pairs of numbers, but your `mac_array` with one lane only one.
 # So 72 copies stand side by side, and a tree of adders joins their sums.
 # (Lesson 4's `pipelined_tree` stays out: its results have 16 bits, and the sum of eight products can need 19.)
 #
