@@ -445,7 +445,7 @@ stopped = said(lambda: logits({"queue": QUEUE}))
 print("LESSON 4'S QUEUE:", stopped)
 
 # %% [markdown]
-# With your modules, all 200 numbers are right: **your own circuit labels photographs.**
+# All 200 numbers are right: **the circuit with these modules labels photographs**, and what is called "yours" in the table is your own.
 # <!-- holds: [int(one) for one in mine] == [0, 0] and right.size == 200 -->
 # Without rounding, every photograph has a wrong number, but only two get another label.
 # <!-- holds: [int(one) for one in not_rounded] == [20, 2] -->
@@ -470,7 +470,7 @@ print("LESSON 4'S QUEUE:", stopped)
 #
 # On a real board, Vivado can add an ILA, a logic analyser that records valid, ready and `last`.
 # We have not tried it.
-# We left out interrupts, and what a DMA may read.
+# We left out interrupts.
 # A Zynq's DMA can read and overwrite all memory, Linux included, and a bitstream can contain one that chooses its addresses itself: load only what you would run as root.
 #
 # ## Quiz
