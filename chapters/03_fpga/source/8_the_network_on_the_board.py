@@ -449,7 +449,7 @@ print("LESSON 4'S QUEUE:", stopped)
 # <!-- holds: [int(one) for one in mine] == [0, 0] and right.size == 200 -->
 # Without rounding, every photograph has a wrong number, but only two get another label.
 # <!-- holds: [int(one) for one in not_rounded] == [20, 2] -->
-# So compare the numbers, not the labels.
+# So compare numbers, not labels.
 # The faulty queue loses words, and fc1 waits for them: its stream stands still.
 # <!-- holds: "back-pressure" in stopped -->
 #
