@@ -1,5 +1,6 @@
 # Everything here sets up .venv by itself when it is missing (tools/setup.sh).
 #   PYTHON=...  names a Python 3.11 or 3.12;  TORCH=cpu  takes torch's CPU build;  ARGS="..." is passed on
+#   CHAPTER=gpu  (or tpu, fpga, distributed) sets up for `make lab` what that chapter needs, and no more
 
 .DEFAULT_GOAL := help
 .PHONY: help setup lab test prove lint build bench gpu-report numba-tests links lines lock colab-check clean
@@ -10,10 +11,10 @@ help:  ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' Makefile | awk -F'|' '{ printf "make %-12s %s\n", $$1, $$2 }'
 
 setup:
-	@tools/setup.sh
+	@CHAPTER= tools/setup.sh
 
-lab: setup  ## open the course in JupyterLab; ARGS="--no-browser --port=8899" serves without a screen
-	@$(RUN) labkit lab $(ARGS)
+lab:  ## open the course in JupyterLab; ARGS="--no-browser --port=8899" serves without a screen
+	@CHAPTER=$(CHAPTER) tools/setup.sh && $(RUN) labkit lab $(ARGS)
 
 # The tests see neither the learner's progress nor the network, and none reads the clock: two
 # processes share them in one session, quick ones first, slow ones last, while a third begins with

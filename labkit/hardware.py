@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
-from labkit import machine_rates
+from labkit import extras, machine_rates
 from labkit.lookup import row_of
 from labkit.machine_probe import this_machine
 from labkit.provenance import Quantity, measured, predicted, published
@@ -185,6 +185,11 @@ def measure_this_machine(seconds: float = 1.0) -> Machine:
     )
 
 
-def runs_on() -> None:
-    """Print, in one line, what a lesson runs on: the line that every lesson begins with."""
+def runs_on(chapter: str = "") -> None:
+    """Print, in one line, what a lesson runs on: the line that every lesson begins with.
+
+    chapter    "gpu", "tpu", "fpga" or "distributed": what of its packages is missing is said, too
+    """
     print(f"Runs on: {this_machine()}.")
+    if chapter and (sentence := extras.what_to_run(chapter)):
+        print(sentence)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labkit import hardware
+from labkit import extras, hardware
 from labkit.hardware import machine, machines, measure_this_machine, roofline, runs_on, this_machine
 
 TABLE = tomllib.loads(Path(hardware.__file__).with_name("hardware.toml").read_text("utf-8"))
@@ -292,6 +292,24 @@ def test_runs_on_prints_the_one_line(capsys):
     out = capsys.readouterr().out
     assert out.count("\n") == 1 and out.startswith("Runs on: ") and out.endswith(".\n")
     assert this_machine().name in out
+
+
+def test_runs_on_says_what_to_run_where_a_chapters_packages_are_missing(capsys, monkeypatch):
+    runs_on("fpga")
+    assert capsys.readouterr().out.count("\n") == 1
+    real = extras.version
+    monkeypatch.setattr(extras, "version", lambda name: None if name == "cocotb" else real(name))
+    runs_on("fpga")
+    line, sentence = capsys.readouterr().out.splitlines()
+    assert line.startswith("Runs on: ") and "(cocotb>=2.0)" in sentence
+    assert "`make lab CHAPTER=fpga`" in sentence and "labkit[fpga]" in sentence
+    runs_on("gpu")
+    assert capsys.readouterr().out.count("\n") == 1
+
+
+def test_runs_on_refuses_a_chapter_that_there_is_not():
+    with pytest.raises(ValueError, match="gpu, tpu, fpga, distributed, not '03_fpga'"):
+        runs_on("03_fpga")
 
 
 # The measurement

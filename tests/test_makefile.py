@@ -97,3 +97,10 @@ def test_make_alone_lists_every_command(course):
     done = subprocess.run(["make"], cwd=course, capture_output=True, text=True, check=True)
     listed = re.findall(r"^make (\S+)", done.stdout, re.MULTILINE)
     assert sorted(listed) == sorted(set(phony) - {"setup"})
+
+
+@pytest.mark.parametrize(("asked", "chapter"), [("lab", "gpu"), ("setup", ""), ("lint", "")])
+def test_a_chapter_alone_is_set_up_to_study_and_for_nothing_else(course, asked, chapter):
+    (course / "tools" / "setup.sh").write_text('#!/bin/sh\necho "set up: $CHAPTER." >>"$CALLS"\n')
+    code, calls = make(course, asked, "CHAPTER=gpu")
+    assert code == 0 and calls[0] == f"set up: {chapter}."

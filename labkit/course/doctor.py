@@ -10,10 +10,11 @@ import sys
 import tomllib
 from dataclasses import asdict
 from functools import partial
-from importlib import metadata
 
+from labkit import extras
 from labkit.course.catalogue import CHAPTERS, Chapter
 from labkit.course.config import Config, config
+from labkit.extras import version
 from labkit.machine_probe import this_machine
 
 REPORT = "`python -m labkit.gpu.report`"  # or `make gpu-report`, in a clone
@@ -128,31 +129,12 @@ def _colab() -> dict:
     return {"says": says, "address": course.address, "tag": course.tag}
 
 
-def version(package: str) -> str | None:
-    """The installed version of a package, or None."""
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None
-
-
 def missing(extra: str, course: Config) -> list[str]:
     """What labkit[extra] asks for and is absent or does not fit, as ["torch>=2.6"].
 
     In a clone pyproject.toml says what that is: it may be newer than what was installed.
     """
-    from packaging.requirements import Requirement
-
     if course.root is None:
-        asked = [text for text in metadata.requires("labkit") or [] if "extra ==" in text]
-    else:
-        project = tomllib.loads((course.root / "pyproject.toml").read_text(encoding="utf-8"))
-        asked = project["project"]["optional-dependencies"][extra]
-    absent = []
-    for wanted in map(Requirement, asked):
-        if wanted.marker and not wanted.marker.evaluate({"extra": extra}):
-            continue  # for another extra, or on another platform
-        found = version(wanted.name)
-        if not found or not wanted.specifier.contains(found, prereleases=True):
-            absent.append(f"{wanted.name}{wanted.specifier}")
-    return absent
+        return extras.missing(extra)
+    project = tomllib.loads((course.root / "pyproject.toml").read_text(encoding="utf-8"))
+    return extras.missing(extra, project["project"]["optional-dependencies"][extra])

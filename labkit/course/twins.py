@@ -5,6 +5,7 @@ import re
 from collections import Counter
 
 from labkit.course import TEXTS
+from labkit.course.catalogue import CHAPTERS
 from labkit.course.config import Config
 from labkit.course.lesson import TWINS, Lesson
 from labkit.course.notebook import HOLDS, KERNELSPEC, NOT_RUN, Notebook
@@ -29,7 +30,8 @@ def setup_cell(config: Config, chapter: str = "") -> str:
     if config.address:
         needs = says["chapters"].get(chapter, {"extra": "", "then": ""})
         colab = says["colab"].format(address=config.address, tag=config.tag, **needs)
-    return says["every_lesson"].format(colab=colab)
+    room = next((f'"{one.extra}"' for one in CHAPTERS if one.folder == chapter), "")
+    return says["every_lesson"].format(colab=colab, room=room)
 
 
 def cell_ids(lesson: Lesson) -> list[str]:

@@ -213,7 +213,7 @@ def test_setup_cell_does_nothing_here(course):
     current = config(course)
     ran = setup_cell(Config("https://example.org/a/b", "v1", course))
     subprocess.run([sys.executable, "-c", ran], check=True, capture_output=True)
-    assert source_of(stored(course)["cells"][1]) == setup_cell(current)
+    assert source_of(stored(course)["cells"][1]) == setup_cell(current, "01_gpu")
     assert len(setup_cell(current).splitlines()) <= 20 and len(ran.splitlines()) <= 20
 
 
@@ -222,7 +222,7 @@ def colab(monkeypatch):
     """What marks Colab, and the commands that the setup cell would run there."""
     calls = []
     monkeypatch.setitem(sys.modules, "google.colab", types.ModuleType("google.colab"))
-    monkeypatch.setattr("labkit.hardware.runs_on", lambda: print("Runs on: Colab."))
+    monkeypatch.setattr("labkit.hardware.runs_on", lambda *_: print("Runs on: Colab."))
     monkeypatch.setattr(subprocess, "run", lambda command, check: calls.append((command, check)))
     return calls
 
