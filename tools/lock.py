@@ -138,7 +138,8 @@ def size_lines(lines: list[str], folder: Path) -> list[str]:
             parts[f"{name}/{chapter}"] = (ROOT / "pyproject.toml", asked)
         for part, (source, asked) in parts.items():
             try:
-                sizes = wheels.total(uv_compile(source, *choice, *asked, cpu=cpu))
+                pylock = uv_compile(source, *choice, *asked, cpu=cpu)
+                sizes = wheels.total(pylock, compiled=part == name)
             except (RuntimeError, OSError) as error:
                 print(f"{part}: not measured, the former size stays. {error}", file=sys.stderr)
                 comments += re.findall(rf"^# size {part} .*$", former, re.MULTILINE)

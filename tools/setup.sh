@@ -140,9 +140,11 @@ Make room and run this again."
 start=$(date +%s)
 : >.venv/unfinished
 set -- -r requirements.lock
-if [ -n "$chapter" ]; then # the same versions, of fewer packages; setuptools builds labkit's install
+if [ -n "$chapter" ]; then
+    # The same versions, of fewer packages; setuptools builds labkit's install. What a lesson imports
+    # is compiled to bytecode then: all packages' would be a tenth of the disk.
     pip install --quiet -c requirements.lock setuptools >.venv/install.log 2>&1
-    set -- --no-build-isolation -c requirements.lock --editable ".[$extras]"
+    set -- --no-compile --no-build-isolation -c requirements.lock --editable ".[$extras]"
 fi
 if [ "${TORCH:-}" = cpu ] && [ "$variant" = linux-cpu ]; then
     printf 'torch==%s+cpu\n' "$torch" >.venv/constraints.txt

@@ -6,6 +6,7 @@ import tomllib
 import urllib.request
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 TAIL = 8_000_000  # bytes; tensorflow's list of files is the longest, at over 2 MB
@@ -30,19 +31,19 @@ def tail(url: str, bytes_: int) -> tuple[int, bytes]:
     return int(whole.rpartition("/")[2]), data
 
 
-def size(url: str) -> tuple[int, int]:
+def size(url: str, compiled: bool = True) -> tuple[int, int]:
     """(bytes to download, bytes on disk): files in whole 4 KiB blocks, .py files also compiled."""
     length, data = tail(url, TAIL)
     entries = zipfile.ZipFile(io.BytesIO(data)).infolist()
-    copies = [2 if entry.filename.endswith(".py") else 1 for entry in entries]
+    copies = [2 if compiled and entry.filename.endswith(".py") else 1 for entry in entries]
     blocks = [-(-entry.file_size // 4096) for entry in entries]
     return length, 4096 * sum(c * b for c, b in zip(copies, blocks, strict=True))
 
 
-def total(pylock: str) -> tuple[int, int]:
+def total(pylock: str, compiled: bool = True) -> tuple[int, int]:
     """(MB to download, MB on disk) of all packages of a pylock.toml, given as text."""
     with ThreadPoolExecutor(8) as pool:
-        sizes = list(pool.map(size, _urls(pylock)))
+        sizes = list(pool.map(partial(size, compiled=compiled), _urls(pylock)))
     download, disk = (round(sum(column) / 1e6) for column in zip(*sizes, strict=True))
     return download, disk
 
