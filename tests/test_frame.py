@@ -53,11 +53,17 @@ def test_the_lock_pins_what_pyproject_asks_for(platform):
             assert requirement.specifier.contains(version), f"{requirement} is locked at {version}"
 
 
-def test_the_lock_tells_the_size_for_every_platform():
-    sizes = [line.split()[2:] for line in LOCK if re.match(r"# size \S+ \d", line)]
-    assert [name for name, _, _ in sizes] == ["linux-cpu", "linux-cuda", "macos-arm64"]
-    for _, download, disk in sizes:
-        assert 100 < int(download) < int(disk)
+def test_the_lock_tells_the_size_for_every_platform_and_for_each_chapter_alone():
+    lines = [line.split()[2:] for line in LOCK if re.match(r"# size \S+ \d", line)]
+    sizes = {name: (int(download), int(disk)) for name, download, disk in lines}
+    chapters = ("gpu", "tpu", "fpga", "distributed")
+    platforms = ("linux-cpu", "linux-cuda", "macos-arm64")
+    assert list(sizes) == [
+        p + part for p in platforms for part in ("", *(f"/{c}" for c in chapters))
+    ]
+    for name, (download, disk) in sizes.items():
+        whole = sizes[name.partition("/")[0]]
+        assert 100 < download < disk and download <= whole[0] and disk <= whole[1]
 
 
 def test_torchs_cuda_packages_are_not_locked():
