@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from labkit.checks.items import Refused, Unsolved
+from labkit.checks.items import Refused, Unsolved, refuse_no_function
 
 ROLES = ("chief", "ps", "worker")
 Places = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -55,8 +55,7 @@ def _listed(places: np.ndarray) -> str:
 
 def read_as_places(answer: object) -> Callable[..., Places]:
     """A function like the answer, with numbers in the place of its text, or Refused."""
-    if not callable(answer) or isinstance(answer, type):
-        raise Refused(f"The answer is a function; this is of type {type(answer).__name__}.")
+    refuse_no_function(answer)
 
     earlier: set[str] = set()
 

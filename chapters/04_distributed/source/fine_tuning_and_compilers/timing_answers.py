@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from labkit.checks.items import Refused, Unsolved
+from labkit.checks.items import Refused, Unsolved, refuse_no_function
 
 NAN_PASSES = (
     "A result that is NaN passes: NaN > 0.001 is False. "
@@ -113,8 +113,7 @@ class Machine:
 
 def judged(answer: object) -> Callable[..., np.ndarray]:
     """The learner's two medians on a pretended machine; Refused for what is no such pair."""
-    if not callable(answer) or isinstance(answer, type):
-        raise Refused(f"The answer is a function; this is of type {type(answer).__name__}.")
+    refuse_no_function(answer)
 
     def run(
         t1: float, t2: float, rounds: int, x: np.ndarray, y1: np.ndarray, y2: np.ndarray

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from labkit.checks.items import Refused, TooDear, Unsolved, Unsteady
+from labkit.checks.items import Refused, TooDear, Unsolved, Unsteady, refuse_no_function
 from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
 from labkit.distributed.buckets import assign
 from labkit.distributed.rank_exercise import rank_exercise, ranks_cases
@@ -70,12 +70,6 @@ def judged_buckets(answer: object) -> Callable:
     """A function of the inputs that puts the learner's result into a form to compare."""
     refuse_no_function(answer)
     return lambda sizes, most: examined(answer(sizes, most), len(sizes))
-
-
-def refuse_no_function(answer: object) -> None:
-    """Raises Refused for what cannot be called, as an adapter does."""
-    if not callable(answer) or isinstance(answer, type):
-        raise Refused(f"The answer is a function; this is of type {type(answer).__name__}.")
 
 
 def forwards(sizes: list[int], most: int) -> list[list[int]]:

@@ -10,6 +10,11 @@ from labkit.distributed.rank_exercise import rank_exercise, ranks_cases
 from labkit.distributed.traffic import Traffic
 from labkit_lessons.distributed.parameter_servers import solutions
 
+READY_MADE = (
+    "labkit.distributed.parameter_server",
+    "labkit_lessons.distributed.parameter_servers",
+)
+
 # --- distributed.sharded_servers
 
 SERVERS = 2  # ranks 0 and 1
@@ -204,10 +209,7 @@ sharded_servers = rank_exercise(
     oracle=after_the_step,
     wrong=vars(WRONG_SERVERS),
     demand=its_half_alone,
-    forbidden=(
-        "labkit.distributed.parameter_server",
-        "labkit_lessons.distributed.parameter_servers",
-    ),
+    forbidden=READY_MADE,
 )
 
 # --- distributed.may_begin
@@ -283,10 +285,7 @@ may_begin = exercise(
         progress,
     ),
     wrong=vars(WRONG_BEGIN),
-    forbidden=(
-        "labkit.distributed.parameter_server",
-        "labkit_lessons.distributed.parameter_servers",
-    ),
+    forbidden=READY_MADE,
 )
 
 # --- distributed.staleness
@@ -383,10 +382,7 @@ staleness = exercise(
         steps_of_workers,
     ),
     wrong=vars(WRONG_STALENESS),
-    forbidden=(
-        "labkit.distributed.parameter_server",
-        "labkit_lessons.distributed.parameter_servers",
-    ),
+    forbidden=READY_MADE,
 )
 
 EXERCISES = [sharded_servers, may_begin, staleness]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from labkit.checks.items import Refused, Unsolved
+from labkit.checks.items import Refused, Unsolved, refuse_no_function
 from labkit_lessons.distributed.restarts_and_monitoring.remembered import (
     ARRAYS,
     PARTS,
@@ -33,8 +33,7 @@ def unbroken(x: np.ndarray, y: np.ndarray, before: int, meanwhile: int, after: i
 
 def gone_on(answer: object, strictly: bool = True) -> Callable[..., Run]:
     """A function like `unbroken`, with a death in the middle; Refused for what is no snapshot."""
-    if not callable(answer) or isinstance(answer, type):
-        raise Refused(f"The answer is a function; this is of type {type(answer).__name__}.")
+    refuse_no_function(answer)
 
     def run(x: np.ndarray, y: np.ndarray, before: int, meanwhile: int, after: int) -> Run:
         old = SmallTraining(x, y, SEED)

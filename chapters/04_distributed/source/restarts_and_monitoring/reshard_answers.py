@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from labkit.checks.items import Refused, TooDear, Unsolved
+from labkit.checks.items import Refused, TooDear, Unsolved, refuse_no_function
 from labkit.checks.phrasing import counted
 from labkit_lessons.distributed.restarts_and_monitoring.by_hand import share
 
@@ -66,8 +66,7 @@ def as_files(shards: Sequence[np.ndarray]) -> list[Rows]:
 
 def counted_reads(answer: object, look_at_cost: bool = True) -> Callable[..., np.ndarray]:
     """The answer with files in place of arrays; TooDear where it reads more than it returns."""
-    if not callable(answer) or isinstance(answer, type):
-        raise Refused(f"The answer is a function; this is of type {type(answer).__name__}.")
+    refuse_no_function(answer)
 
     def resharded(shards: Sequence[np.ndarray], ranks: int, rank: int) -> np.ndarray:
         files = as_files(shards)

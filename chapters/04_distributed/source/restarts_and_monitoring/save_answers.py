@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from labkit.checks.items import Refused, Unsolved
+from labkit.checks.items import Refused, Unsolved, refuse_no_function
 from labkit_lessons.distributed.restarts_and_monitoring.killed_disk import (
     MARKER,
     Disk,
@@ -37,8 +37,7 @@ def in_calm(answer: Saver, old: Shards, new: Shards) -> np.ndarray:
 
 def survives(answer: object) -> Callable[[Shards, Shards], np.ndarray]:
     """A function that saves in calm and then under a failing power supply; Refused says where."""
-    if not callable(answer) or isinstance(answer, type):
-        raise Refused(f"The answer is a function; this is of type {type(answer).__name__}.")
+    refuse_no_function(answer)
 
     def referee(old: Shards, new: Shards) -> np.ndarray:
         for save_old in (saved_before, partial(_saved_by, answer)):

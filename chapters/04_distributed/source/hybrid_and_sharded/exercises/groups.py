@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from labkit.checks.items import Refused, Unsolved
+from labkit.checks.items import Refused, Unsolved, refuse_no_function
 from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
 from labkit_lessons.distributed.hybrid_and_sharded import solutions
 
@@ -139,8 +139,7 @@ def judged_group(answer: object) -> Callable:
 
     Refused where the answer is no function, or changes that list.
     """
-    if not callable(answer) or isinstance(answer, type):
-        raise Refused(f"The answer is a function; this is of type {type(answer).__name__}.")
+    refuse_no_function(answer)
 
     def judged(rank: int, lengths: np.ndarray, side: int) -> np.ndarray:
         given = lengths.tolist()

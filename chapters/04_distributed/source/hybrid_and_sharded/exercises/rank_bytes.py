@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from labkit.checks.items import Refused, Unsolved
+from labkit.checks.items import Refused, Unsolved, refuse_no_function
 from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
 from labkit_lessons.distributed.hybrid_and_sharded import solutions
 
@@ -54,8 +54,7 @@ WRONG_BYTES = {
 
 def judged_bytes(answer: object) -> Callable:
     """A function of the inputs whose result is a float; Refused where the answer gives none."""
-    if not callable(answer) or isinstance(answer, type):
-        raise Refused(f"The answer is a function; this is of type {type(answer).__name__}.")
+    refuse_no_function(answer)
 
     def judged(*inputs: Any) -> float:
         result = answer(*inputs)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from labkit.checks.items import Refused, Unsolved
+from labkit.checks.items import Refused, Unsolved, refuse_no_function
 from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
 from labkit_lessons.distributed.pipeline import solutions
 
@@ -154,8 +154,7 @@ def shortest_that_fits(
 
 def numbers(answer: object) -> Callable:
     """A function of the inputs whose result is one whole number."""
-    if not callable(answer) or isinstance(answer, type):
-        raise Refused(f"The answer is a function; this is of type {type(answer).__name__}.")
+    refuse_no_function(answer)
 
     def judged(
         choices: np.ndarray,

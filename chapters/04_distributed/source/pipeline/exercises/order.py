@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from labkit.checks.items import Refused, Unsolved
+from labkit.checks.items import Refused, Unsolved, refuse_no_function
 from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
 from labkit.distributed.pipeline.predictions import predict, seconds_of
 from labkit.distributed.pipeline.schedules import most_alive, schedule_of
@@ -81,8 +81,7 @@ def worth(orders: list[list[str]], stages: int, batches: np.ndarray) -> tuple[in
 
 def judged_order(answer: object) -> Callable:
     """A function of the inputs that lets a simulation follow the learner's orders."""
-    if not callable(answer) or isinstance(answer, type):
-        raise Refused(f"The answer is a function; this is of type {type(answer).__name__}.")
+    refuse_no_function(answer)
 
     def judged(stages: int, batches: np.ndarray) -> tuple[int, np.ndarray]:
         names = batches.tolist()

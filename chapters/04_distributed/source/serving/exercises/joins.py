@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from labkit.checks.items import Refused, Unsolved
+from labkit.checks.items import Refused, Unsolved, refuse_no_function
 from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
 from labkit.checks.phrasing import counted
 from labkit_lessons.distributed.serving import solutions
@@ -99,8 +99,7 @@ def right(waiting: np.ndarray, rows: int, blocks: int, size: int) -> int:
 
 def a_number(answer: object) -> Callable:
     """A function of the inputs that gives a list to the learner's, and takes a number back."""
-    if not callable(answer) or isinstance(answer, type):
-        raise Refused(f"The answer is a function; this is of type {type(answer).__name__}.")
+    refuse_no_function(answer)
 
     def judged(waiting: np.ndarray, rows: int, blocks: int, size: int) -> int:
         given = waiting.tolist()

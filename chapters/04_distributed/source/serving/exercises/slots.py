@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from labkit.checks.items import Refused, Unsolved
+from labkit.checks.items import Refused, Unsolved, refuse_no_function
 from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
 from labkit.checks.phrasing import counted
 from labkit_lessons.distributed.serving import solutions
@@ -92,8 +92,7 @@ def smallest(free: list) -> int:
 
 def lists(answer: object) -> Callable:
     """A function of the inputs that gives lists to the learner's, and takes two back."""
-    if not callable(answer) or isinstance(answer, type):
-        raise Refused(f"The answer is a function; this is of type {type(answer).__name__}.")
+    refuse_no_function(answer)
 
     def judged(table: np.ndarray, free: np.ndarray, cached: int, new: int, size: int) -> Slots:
         given = table.tolist(), free.tolist()

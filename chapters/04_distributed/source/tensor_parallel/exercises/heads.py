@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from labkit.checks.items import Refused
+from labkit.checks.items import refuse_no_function
 from labkit.checks.lesson_files import cases_of, exercise
 from labkit_lessons.distributed.tensor_parallel import solutions
 from labkit_lessons.distributed.tensor_parallel.exercises.cost import FORBIDDEN, drawn
@@ -160,8 +160,7 @@ WRONG_HEADS = SimpleNamespace(
 
 def with_tensors(answer: object) -> Callable:
     """A function of arrays that calls the learner's with tensors, and returns arrays again."""
-    if not callable(answer) or isinstance(answer, type):
-        raise Refused(f"The answer is a function; this is of type {type(answer).__name__}.")
+    refuse_no_function(answer)
 
     def judged(
         rank: int, ranks: int, head_width: int, query: np.ndarray, output: np.ndarray

@@ -3,13 +3,11 @@
 from labkit.checks.lesson_files import cases_of, exercise
 from labkit.distributed.rank_exercise import rank_exercise, ranks_cases
 from labkit_lessons.distributed.unlike_machines import solutions
-from labkit_lessons.distributed.unlike_machines.exercises import gradients as unlike_gradients
-from labkit_lessons.distributed.unlike_machines.exercises import groups as unlike_groups
-from labkit_lessons.distributed.unlike_machines.exercises import splits as unlike_splits
+from labkit_lessons.distributed.unlike_machines.exercises import gradients, groups, splits
 
 split_batch = exercise(
     "distributed.split_batch",
-    oracle=unlike_splits.by_largest_remainder,
+    oracle=splits.by_largest_remainder,
     cases=cases_of(
         {
             "three machines": (3, 16, ""),
@@ -25,9 +23,9 @@ split_batch = exercise(
             "ragged": (6, 64, ""),
             "many": (40, 1_000_000, "fine"),
         },
-        unlike_splits.speeds_of,
+        splits.speeds_of,
     ),
-    wrong=unlike_splits.WRONG_SPLITS,
+    wrong=splits.WRONG_SPLITS,
     dtype="int",
     forbidden=("labkit_lessons.distributed.unlike_machines.splits",),
 )
@@ -45,12 +43,12 @@ gradient_and_speeds = rank_exercise(
             "nothing for rank 1": (3, 1, 4, 0, 3),
             "ragged": (4, 33, 20, 19, 20, 5),
         },
-        unlike_gradients.shards,
+        gradients.shards,
     ),
-    oracle=unlike_gradients.outcome(),
-    wrong=unlike_gradients.WRONG_OUTCOMES,
+    oracle=gradients.outcome(),
+    wrong=gradients.WRONG_OUTCOMES,
     results=("gradient", "speeds"),
-    demand=unlike_gradients.one_small_all_reduce,
+    demand=gradients.one_small_all_reduce,
     forbidden=(
         "labkit_lessons.distributed.unlike_machines.training",
         "labkit.distributed.data_parallel",
@@ -59,7 +57,7 @@ gradient_and_speeds = rank_exercise(
 
 best_group = exercise(
     "distributed.best_group",
-    oracle=unlike_groups.taking_part(unlike_groups.right_step),
+    oracle=groups.taking_part(groups.right_step),
     cases=cases_of(
         {
             "two of three": (3, 2),
@@ -87,18 +85,18 @@ best_group = exercise(
             "three of six, closer": (6, 3, "sums_divided"),
             "three of five, together": (5, 3, "one_by_one"),
         },
-        unlike_groups.machines_of,
+        groups.machines_of,
     ),
     wrong={
-        name: unlike_groups.taking_part(step)
-        for name, step in (unlike_groups.COMMON_STEPS | unlike_groups.WRONG_STEPS).items()
+        name: groups.taking_part(step)
+        for name, step in (groups.COMMON_STEPS | groups.WRONG_STEPS).items()
     },
-    adapter=unlike_groups.judged_group,
-    plain=lambda answer, *args: unlike_groups.judged_group(answer)(*args),
+    adapter=groups.judged_group,
+    plain=lambda answer, *args: groups.judged_group(answer)(*args),
     fallback=solutions.best_group,
     plain_python=True,
     outputs=("takes_part",),
-    locate=unlike_groups.meaning,
+    locate=groups.meaning,
     general_causes=False,
     forbidden=(
         "labkit_lessons.distributed.unlike_machines.splits.balanced_seconds",

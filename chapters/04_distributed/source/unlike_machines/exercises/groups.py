@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from labkit.checks.items import Refused, Unsolved
+from labkit.checks.items import Refused, Unsolved, refuse_no_function
 from labkit_lessons.distributed.unlike_machines.splits import groups_of
 
 Step = Callable[..., np.ndarray]
@@ -238,8 +238,7 @@ def examined(result: Any, machines: int) -> np.ndarray:
 
 def judged_group(answer: object) -> Callable:
     """A function of the inputs that puts the learner's group into a form to compare."""
-    if not callable(answer) or isinstance(answer, type):
-        raise Refused(f"The answer is a function; this is of type {type(answer).__name__}.")
+    refuse_no_function(answer)
 
     def judged(per_photo: np.ndarray, *others: Any) -> np.ndarray:
         machines = len(per_photo)
