@@ -25,10 +25,10 @@ from labkit.distributed.parameter_server import (
     Cluster,
     Photographs,
     Synchronous,
-    throughput,
 )
 from labkit.distributed.parameter_server.rules import Rule
 from labkit.provenance import Quantity, counted, measured, predicted
+from labkit_lessons.distributed.parameter_servers import throughput
 
 MARK = f"LABKIT_MARK={os.environ['LABKIT_MARK']}\0"  # in the environment of all that it starts
 STEP = (0.01, 0.01, 0.01, 0.04)  # seconds of a step of each worker

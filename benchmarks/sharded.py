@@ -11,7 +11,7 @@ import torch
 from table import Row, report, seconds
 
 from labkit.distributed.gpt.model import GPT, Config
-from labkit.distributed.sharded import pretended
+from labkit_lessons.distributed.hybrid_and_sharded import pretended
 
 RANKS = 1024
 GOAL = 1.0  # seconds for each

@@ -18,8 +18,14 @@ os.environ.update(LABKIT_PROGRESS="off", LABKIT_OFFLINE="1")
 from table import Row, report
 
 from labkit.distributed import CostModel
-from labkit.distributed.unlike_machines import Group, Machine, equal_split, split_batch
-from labkit.distributed.unlike_training import (
+from labkit.provenance import Quantity, measured, predicted
+from labkit_lessons.distributed.unlike_machines.splits import (
+    Group,
+    Machine,
+    equal_split,
+    split_batch,
+)
+from labkit_lessons.distributed.unlike_machines.training import (
     BATCH,
     Run,
     Split,
@@ -27,7 +33,6 @@ from labkit.distributed.unlike_training import (
     rehearse,
     train,
 )
-from labkit.provenance import Quantity, measured, predicted
 
 STEPS = 8
 TIMES = 3

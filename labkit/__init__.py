@@ -25,7 +25,7 @@ ROOMS = {
     "gpu": "labkit_lessons.gpu",
     "tpu": "labkit_lessons.tpu",
     "fpga": "labkit.fpga.exercises",
-    "distributed": "labkit.distributed.exercises",
+    "distributed": "labkit_lessons.distributed",
     "course": "labkit.course.exercises",
 }
 

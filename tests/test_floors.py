@@ -67,7 +67,7 @@ LATE |= {ROOT / "labkit" / "tpu" / f"{name}.py" for name in TPU}
 BOARD = ("buffer_service", "device_service", "gpio_service", "mmio_service")
 LATE |= {ROOT / "labkit" / "fpga" / "board" / f"{name}.py" for name in BOARD}
 # What runs in the processes of a launch.
-RANKS = ("rank", "ddp", "batch_norm", "emulated_compute", "live_bytes")
+RANKS = ("rank", "ddp", "emulated_compute", "live_bytes")
 REFEREED = ("rank", "torch", "work", "messages", "collectives")
 RANKS += tuple(f"refereed_{name}" for name in REFEREED)
 LATE |= {ROOT / "labkit" / "distributed" / f"{name}.py" for name in RANKS}
@@ -80,9 +80,22 @@ LATE |= {
     for path in MODULES
     if path.parent.name in MODELS and path.parent.parent.name == "distributed"
 }
-# What watches PyTorch's operations, and what runs a model on ranks.
-WATCHERS = ("moved_bytes.py", "inference_timing.py", "serving/inference.py")
-LATE |= {ROOT / "labkit" / "distributed" / name for name in WATCHERS}
+# What a lesson of chapter 04 does to such a model, or lets ranks do.
+IN_LESSONS = {
+    "a_tokens_cost": "cache cache_by_function counted_step generation inference_timing moved_bytes",
+    "fine_tuning_and_compilers": "compiled lora onnx_runtime step_memory",
+    "hybrid_and_sharded": "collective_calls fsdp2 optimizer pretended trained two_dimensions units "
+    "zero",
+    "overlap_and_buckets": "batch_norm",
+    "pipeline": "torch_runner training",
+    "serving": "inference",
+    "tensor_parallel": "by_functions training",
+}
+LATE |= {
+    ROOT / "chapters" / "04_distributed" / "source" / lesson / f"{name}.py"
+    for lesson, names in IN_LESSONS.items()
+    for name in names.split()
+}
 SOLUTIONS = {path for path in MODULES if path.parent.name == "solutions"}  # loaded when asked for
 SOLUTIONS |= {path for path in LESSONS if path.name == "solutions.py"}
 IMPORTED = [path for path in (*MODULES, *LESSONS) if path not in LATE | SOLUTIONS]

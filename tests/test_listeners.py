@@ -50,8 +50,10 @@ LISTENERS = {
     "labkit/course/verify.py subprocess.run": A_TOOL,
     "labkit/distributed/closed_network.py subprocess.run": "tests/distributed/"
     "test_closed_network.py::test_only_its_own_processes_are_reached",
-    "labkit/distributed/elastic.py subprocess.Popen": SOCKETS + "test_torchrun",
-    "labkit/distributed/elastic.py subprocess.run": SOCKETS + "test_ranks",
+    "chapters/04_distributed/source/restarts_and_monitoring/elastic.py subprocess.Popen": SOCKETS
+    + "test_torchrun",
+    "chapters/04_distributed/source/restarts_and_monitoring/elastic.py subprocess.run": SOCKETS
+    + "test_ranks",
     "labkit/distributed/host_programs.py subprocess.Popen": HOSTS,
     "labkit/distributed/hosts.py subprocess.Popen": HOSTS,
     "labkit/distributed/hosts.py subprocess.run": A_TOOL,
@@ -73,7 +75,8 @@ LISTENERS = {
     "labkit/distributed/refereed_run.py context.Process": A_PIPE,
     "labkit/distributed/relay.py socket.create_server": SOCKETS + "test_ranks",
     "labkit/distributed/relay.py subprocess.Popen": SOCKETS + "test_ranks",
-    "labkit/distributed/sharded/pretended.py dist.init_process_group": "its backend only pretends",
+    "chapters/04_distributed/source/hybrid_and_sharded/pretended.py "
+    "dist.init_process_group": "its backend only pretends",
     "labkit/distributed/tf_agent.py os.fork": SOCKETS + "test_tensorflow",
     "labkit/distributed/tf_agent.py subprocess.Popen": SOCKETS + "test_tensorflow",
     "labkit/distributed/tf_orders.py subprocess.Popen": SOCKETS + "test_tensorflow",

@@ -4,7 +4,7 @@ Hosts are network namespaces on a switch (labkit/distributed/switched_hosts.py),
 iproute2 and root's rights; a relay of our own holds segments for the latency. On each link, pings
 give latency and bandwidth, and everything else is predicted from these two and then run. About
 four minutes; writes chapters/04_distributed/shaped_links.md, and for the lesson
-labkit/distributed/shaped_links.toml. `--check` only says whether it could.
+chapters/04_distributed/source/a_cost_model/shaped_links.toml. `--check` only says whether it could.
 """
 
 import argparse
@@ -34,7 +34,7 @@ from labkit.distributed.trials_on_hosts import on_hosts
 from labkit.machine_probe import this_machine
 
 PAGE = ROOT / "chapters" / "04_distributed" / "shaped_links.md"
-FIGURES = ROOT / "labkit" / "distributed" / "shaped_links.toml"
+FIGURES = PAGE.parent / "source" / "a_cost_model" / "shaped_links.toml"
 GIVEN = Trials()
 LARGER_PINGS = (125_000, 250_000, 500_000)  # bytes, where there is no relay
 ENOUGH = 600.0  # seconds

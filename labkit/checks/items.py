@@ -27,6 +27,12 @@ class Refused(Exception):
         self.details = details
 
 
+def refuse_no_function(answer: object) -> None:
+    """Raises Refused for what cannot be called, as an adapter does."""
+    if not callable(answer) or isinstance(answer, type):
+        raise Refused(f"The answer is a function; this is of type {type(answer).__name__}.")
+
+
 class Unsolved(Refused):
     """The same where there is no answer yet: "the kernel changes nothing"."""
 

@@ -19,7 +19,15 @@ import numpy as np
 
 from labkit.checks.equality import equal
 from labkit.checks.handed_on import handed_on_functions
-from labkit.checks.items import Case, Exercise, Refused, TooDear, Unsolved, Unsteady
+from labkit.checks.items import (
+    Case,
+    Exercise,
+    Refused,
+    TooDear,
+    Unsolved,
+    Unsteady,
+    refuse_no_function,
+)
 from labkit.checks.judge import ANSWERS
 from labkit.checks.lesson_files import exercise
 from labkit.checks.phrasing import counted, names_only
@@ -176,9 +184,7 @@ class RankJudge:
 
     def adapter(self, answer: object) -> Callable:
         """A function of the ranks' inputs that runs the answer in processes; or Refused."""
-        if not callable(answer) or isinstance(answer, type):
-            kind = type(answer).__name__
-            raise Refused(f"The answer is a function; this is of type {kind}.")
+        refuse_no_function(answer)
         self._refuse_other_parameters(answer)
         packed = self._packed(answer, own=self.solution)
         endless: list[Refused] = []  # once is enough: each would take its whole budget again

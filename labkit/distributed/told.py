@@ -23,7 +23,10 @@ OUTSIDE = (
 )
 WRAPPERS = ("wrapper", "noted", "hidden")  # torch's, and the ledger's
 FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<name>\S+)')
-OURS = re.compile(r"[/\\](torch|labkit|multiprocessing)[/\\]|^<frozen|[/\\]threading\.py")
+OURS = re.compile(
+    r"[/\\](torch|labkit|labkit_lessons|multiprocessing)[/\\]|[/\\]04_distributed[/\\]source[/\\]"
+    r"|^<frozen|[/\\]threading\.py"
+)
 
 
 def failure(ranks: Iterable[RankProcess]) -> str | None:

@@ -6,9 +6,9 @@ import sys
 import pytest
 
 from labkit.distributed import closed_network
-from labkit.distributed.elastic import under_torchrun
 from labkit.distributed.errors import LaunchError, NoClosedNetwork
 from labkit.distributed.tf_cluster import TfCluster
+from labkit_lessons.distributed.restarts_and_monitoring.elastic import under_torchrun
 from tests.no_namespaces import forbid
 
 IN_IT = """

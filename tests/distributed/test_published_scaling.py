@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from labkit.distributed import published_scaling
-from labkit.distributed.chooser.published import token_rates
 from labkit.distributed.clusters import clusters
 from labkit.distributed.cost_model import CostModel
 from labkit.distributed.language_models import language_model
@@ -20,7 +19,8 @@ from labkit.distributed.published_scaling import (
     published_result,
     published_results,
 )
-from labkit.distributed.published_sweeps import published_sweeps
+from labkit_lessons.distributed.a_cost_model.published_sweeps import published_sweeps
+from labkit_lessons.distributed.choosing_hardware.published import token_rates
 
 RESULTS = published_results()
 TABLE = tomllib.loads(Path(published_scaling.__file__).with_suffix(".toml").read_text("utf-8"))

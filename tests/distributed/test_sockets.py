@@ -14,12 +14,12 @@ import torch
 
 from labkit.distributed import backends, launch
 from labkit.distributed.closed_network import has_way_out
-from labkit.distributed.elastic import under_torchrun
 from labkit.distributed.handshake import new_secret
 from labkit.distributed.monitoring import tensorboard
 from labkit.distributed.parameter_server import Asynchronous, Cluster, Photographs
 from labkit.distributed.tf_cluster import TfCluster
 from labkit.distributed.wires import wired
+from labkit_lessons.distributed.restarts_and_monitoring.elastic import under_torchrun
 from tests.distributed.sockets import listening, reachable
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -15,8 +15,8 @@ from labkit.distributed.language_models import LanguageModel, language_model
 from labkit.distributed.layouts import Layout
 from labkit.distributed.pipeline import predictions
 from labkit.distributed.pipeline.schedules import gpipe, one_f_one_b
-from labkit.distributed.sharded import pretended
 from labkit.distributed.step_model import hidden_share, predict_step
+from labkit_lessons.distributed.hybrid_and_sharded import pretended
 
 LLAMA = language_model("llama31_8b")
 H100 = cluster("h100")

@@ -2,5 +2,4 @@
 
 stages       cuts the model           schedules      who does what in which order, as data
 predictions  when, if all goes well   runner         a schedule on real ranks, by hand
-torch_runner the same by PyTorch      training       many steps, equal to one process
 """

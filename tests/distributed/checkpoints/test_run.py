@@ -18,10 +18,10 @@ from labkit.distributed import launch
 from labkit.distributed.checkpoints.folder import last_good, names, newest
 from labkit.distributed.checkpoints.run import Orders, _teller, run
 from labkit.distributed.checkpoints.training import Options, Training
-from labkit.distributed.elastic import under_torchrun
 from labkit.distributed.errors import LaunchError
 from labkit.distributed.monitoring import read_events
 from labkit.distributed.step_log import StepLog, done_twice, final_losses, read_steps
+from labkit_lessons.distributed.restarts_and_monitoring.elastic import under_torchrun
 
 PROGRAM = config().course_root() / "chapters" / "04_distributed" / "train_gpt.py"
 ENOUGH = 500.0  # seconds: only ends what would hang

@@ -10,7 +10,6 @@ import pytest
 
 from labkit.cli import main
 from labkit.distributed.chooser import Limits, choose, serve, train
-from labkit.distributed.chooser.published import GPT_FAST
 from labkit.distributed.clusters import cluster
 from labkit.distributed.published_scaling import (
     of_decoding,
@@ -19,6 +18,7 @@ from labkit.distributed.published_scaling import (
     sized_model,
 )
 from labkit.hardware import machine
+from labkit_lessons.distributed.choosing_hardware.published import GPT_FAST
 
 BEST = Limits(efficiency=1.0)
 

@@ -6,9 +6,9 @@ from labkit.distributed import inference_costs
 from labkit.distributed.chooser.models import model_of, own_model
 from labkit.distributed.chooser.serving import serve
 from labkit.distributed.language_models import language_model
-from labkit.distributed.serving import Roofline, trace
-from labkit.distributed.serving import serve as simulate
 from labkit.hardware import machine
+from labkit_lessons.distributed.serving.simulation import Roofline, trace
+from labkit_lessons.distributed.serving.simulation import serve as simulate
 
 WEIGHTS = 8_030_261_248  # published
 EMBEDDING = 128_256 * 4096

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from labkit.distributed.gpt.generation import generate
 from labkit.distributed.gpt.text import BOOK, CHARACTERS, decode, emma
 from labkit.distributed.gpt.training import evaluate
 from labkit.distributed.gpt.weights import TRAINED, trained
+from labkit_lessons.distributed.a_tokens_cost.generation import generate
 
 LOG = TRAINED.with_name("gpt.log.jsonl")
 ROUNDING = 1e-4  # nats: another processor, or another number of threads, adds in another order

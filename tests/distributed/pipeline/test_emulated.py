@@ -4,11 +4,11 @@ import pytest
 import torch
 
 from labkit.distributed import LaunchError, launch
-from labkit.distributed.pipeline import pictures
 from labkit.distributed.pipeline.emulated import Emulated, EmulatedStage, measure_ways
 from labkit.distributed.pipeline.predictions import predict, seconds_of
 from labkit.distributed.pipeline.runner import run
 from labkit.distributed.pipeline.schedules import forward_only, gpipe, needs, one_f_one_b
+from labkit_lessons.distributed.pipeline import pictures
 
 NAN = float("nan")
 WAYS = {

@@ -15,9 +15,9 @@ from labkit.distributed.pipeline.emulated import EmulatedStage
 from labkit.distributed.pipeline.runner import micro_batches_of, run
 from labkit.distributed.pipeline.schedules import forward_only, gpipe, most_alive, one_f_one_b
 from labkit.distributed.pipeline.stages import Stage, cut
-from labkit.distributed.pipeline.torch_runner import run_by_torch
-from labkit.distributed.pipeline.training import joined, train
 from labkit.distributed.tensor_parallel.counting import counted_calls
+from labkit_lessons.distributed.pipeline.torch_runner import run_by_torch
+from labkit_lessons.distributed.pipeline.training import joined, train
 from tests.night import others_by_night
 
 WIDTH = 8

@@ -16,7 +16,7 @@ from labkit.distributed.pipeline.schedules import (
     one_f_one_b,
     schedule_of,
 )
-from labkit.distributed.pipeline.training import joined
+from labkit_lessons.distributed.pipeline.training import joined
 
 NUMBERS = st.integers(1, 9)
 SECONDS = st.sampled_from([0.5, 1.0, 2.0, 3.25])

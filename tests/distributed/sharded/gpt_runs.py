@@ -3,8 +3,8 @@
 from labkit.distributed.gpt.model import GPT, Config
 from labkit.distributed.gpt.text import emma
 from labkit.distributed.gpt.training import Plan, train
-from labkit.distributed.sharded import fsdp2
-from labkit.distributed.sharded.trained import train_stages
+from labkit_lessons.distributed.hybrid_and_sharded import fsdp2
+from labkit_lessons.distributed.hybrid_and_sharded.trained import train_stages
 
 CONFIG = Config(width=20, context=16, heads=2, layers=2)
 PLAN = Plan(steps=4, length=16, learning_rate=1e-2)

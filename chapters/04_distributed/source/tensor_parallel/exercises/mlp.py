@@ -1,0 +1,164 @@
+"""Exercise distributed.split_mlp: an MLP in parts, columns first and then rows, in real ranks."""
+
+from collections.abc import Callable, Sequence
+from math import erf, pi, sqrt
+from types import SimpleNamespace
+
+import numpy as np
+
+from labkit.distributed.rank_exercise import rank_exercise, ranks_cases
+from labkit_lessons.distributed.tensor_parallel import solutions
+from labkit_lessons.distributed.tensor_parallel.exercises.cost import (
+    FORBIDDEN,
+    drawn,
+    everywhere,
+    one_all_reduce,
+)
+
+
+def parts_of_mlp(
+    rng: np.random.Generator, ranks: int, tokens: int, width: int, *hidden: int
+) -> list[tuple[np.ndarray, ...]]:
+    """For each rank the same x and last bias, and as many hidden numbers as `hidden` says."""
+    x, last = drawn(rng, tokens, width), drawn(rng, width)
+    expand, bias = drawn(rng, sum(hidden), width), drawn(rng, sum(hidden))
+    contract = drawn(rng, width, sum(hidden))
+    cuts = np.cumsum(hidden)[:-1]
+    columns = np.split(expand, cuts), np.split(bias, cuts)
+    rows = np.split(contract, cuts, axis=1)
+    return [(x, *part, last) for part in zip(*columns, rows, strict=True)]
+
+
+def gelu(x: np.ndarray) -> np.ndarray:
+    """x times the probability that a normal number is below it."""
+    return x * (1 + np.vectorize(erf, otypes=[float])(x / sqrt(2))) / 2
+
+
+def hidden_of(inputs: Sequence, activation: Callable = gelu) -> list[np.ndarray]:
+    """Between the layers, in each rank."""
+    return [activation(x @ expand.T + bias) for x, expand, bias, _, _ in inputs]
+
+
+def products(inputs: Sequence, activation: Callable = gelu) -> list[np.ndarray]:
+    """What each rank finds of the second layer."""
+    parts = zip(hidden_of(inputs, activation), inputs, strict=True)
+    return [hidden @ contract.T for hidden, (_, _, _, contract, _) in parts]
+
+
+def gelu_by_tanh(x: np.ndarray) -> np.ndarray:
+    """GELU's approximation."""
+    return x * (1 + np.tanh(sqrt(2 / pi) * (x + 0.044715 * x**3))) / 2
+
+
+def hidden_summed(inputs: Sequence, before: bool) -> np.ndarray:
+    """As if `expand` needed an all-reduce, too; where parts are unlike, it cannot have one.
+
+    before   whether the sum comes before GELU, or behind it
+    """
+    if len({expand.shape for _, expand, *_ in inputs}) > 1:
+        return whole_mlp(inputs)
+    hidden = sum(hidden_of(inputs, (lambda h: h) if before else gelu))
+    if before:
+        hidden = gelu(hidden)
+    return sum(hidden @ contract.T for *_, contract, _ in inputs) + last_bias(inputs)
+
+
+def last_bias(inputs: Sequence) -> np.ndarray:
+    """Which all ranks have."""
+    return inputs[0][4]
+
+
+def whole_mlp(inputs: Sequence) -> np.ndarray:
+    """In one piece: the parts are joined first."""
+    x = inputs[0][0]
+    expand = np.concatenate([one[1] for one in inputs]).astype(float)
+    bias = np.concatenate([one[2] for one in inputs])
+    contract = np.concatenate([one[3] for one in inputs], axis=1)
+    return gelu(x @ expand.T + bias) @ contract.T + last_bias(inputs)
+
+
+def first_bias_times(inputs: Sequence, factor: float) -> np.ndarray:
+    """As if the first layer's bias were `factor` times as large."""
+    changed = [
+        (x, expand, np.float32(factor) * bias, contract, last)
+        for x, expand, bias, contract, last in inputs
+    ]
+    return whole_mlp(changed)
+
+
+def first_bias_late(inputs: Sequence) -> np.ndarray:
+    """As if the first bias were added behind GELU."""
+    hidden = [gelu(x @ expand.T) + bias for x, expand, bias, _, _ in inputs]
+    parts = [one @ given[3].T for one, given in zip(hidden, inputs, strict=True)]
+    return sum(parts) + last_bias(inputs)
+
+
+WRONG_MLP = SimpleNamespace(
+    own=lambda inputs: [part + last_bias(inputs) for part in products(inputs)],
+    bias_in_each=lambda inputs: everywhere(
+        sum(products(inputs)) + len(inputs) * last_bias(inputs), inputs
+    ),
+    no_last_bias=lambda inputs: everywhere(sum(products(inputs)), inputs),
+    no_first_bias=lambda inputs: everywhere(first_bias_times(inputs, 0), inputs),
+    first_bias_divided=lambda inputs: everywhere(first_bias_times(inputs, 1 / len(inputs)), inputs),
+    first_bias_late=lambda inputs: everywhere(first_bias_late(inputs), inputs),
+    last_bias_divided=lambda inputs: everywhere(
+        sum(products(inputs)) + last_bias(inputs) / len(inputs), inputs
+    ),
+    gelu_twice=lambda inputs: everywhere(
+        sum(products(inputs, lambda h: gelu(gelu(h)))) + last_bias(inputs), inputs
+    ),
+    gelu_behind_too=lambda inputs: everywhere(gelu(whole_mlp(inputs)), inputs),
+    gelu_before=lambda inputs: everywhere(
+        whole_mlp([(gelu(one[0]), *one[1:]) for one in inputs]), inputs
+    ),
+    residual_too=lambda inputs: everywhere(whole_mlp(inputs) + inputs[0][0], inputs),
+    silu=lambda inputs: everywhere(
+        sum(products(inputs, lambda h: h / (1 + np.exp(-h)))) + last_bias(inputs), inputs
+    ),
+    averaged=lambda inputs: everywhere(
+        sum(products(inputs)) / len(inputs) + last_bias(inputs), inputs
+    ),
+    no_gelu=lambda inputs: everywhere(
+        sum(products(inputs, lambda h: h)) + last_bias(inputs), inputs
+    ),
+    gelu_at_the_end=lambda inputs: everywhere(
+        gelu(sum(products(inputs, lambda h: h)) + last_bias(inputs)), inputs
+    ),
+    relu=lambda inputs: everywhere(
+        sum(products(inputs, lambda h: np.maximum(h, 0))) + last_bias(inputs), inputs
+    ),
+    gelu_by_tanh=lambda inputs: everywhere(
+        sum(products(inputs, gelu_by_tanh)) + last_bias(inputs), inputs
+    ),
+    expand_summed=lambda inputs: everywhere(hidden_summed(inputs, before=True), inputs),
+    gelus_summed=lambda inputs: everywhere(hidden_summed(inputs, before=False), inputs),
+    only_in_0=lambda inputs: [
+        (sum(products(inputs)) if rank == 0 else part) + last_bias(inputs)
+        for rank, part in enumerate(products(inputs))
+    ],
+)
+
+split_mlp = rank_exercise(
+    "distributed.split_mlp",
+    solution=solutions.split_mlp,
+    cases=ranks_cases(
+        {
+            "two ranks": (2, 3, 4, 2, 2),
+            "one number": (1, 1, 1, 1),
+            "alone": (1, 2, 3, 5),
+            "prime": (3, 5, 7, 3, 3, 3),
+            "unlike parts": (2, 4, 3, 5, 2),
+            "four ranks": (4, 6, 5, 4, 4, 4, 4),
+            "one token": (3, 1, 6, 2, 2, 2),
+        },
+        parts_of_mlp,
+        types={"four ranks": "float64"},
+    ),
+    oracle=lambda inputs: everywhere(whole_mlp(inputs), inputs),
+    wrong=vars(WRONG_MLP),
+    results=("y",),
+    atol=1e-5,
+    demand=one_all_reduce(lambda inputs: inputs[0].nbytes),
+    forbidden=FORBIDDEN,
+)
