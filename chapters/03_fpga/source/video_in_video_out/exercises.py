@@ -9,6 +9,7 @@ from labkit_lessons.fpga.video_in_video_out.wrong import taps_and_shift as wrong
 
 # fpga.crop_and_resize: frame [H, W, C] uint8, box (left, top, width, height), side
 
+FRAMES = "labkit_lessons.fpga.video_in_video_out.video_frame"  # which cuts and shrinks as asked
 BOXES = {  # the frame's shape, rows and columns of an area, and how many areas there are each way
     "the whole frame": ((6, 10, 3), 3, 5, 2),
     "one pixel": ((1, 1, 1), 1, 1, 1),
@@ -80,7 +81,7 @@ crop_and_resize = exercise(
         "colours_last": wrong_crop.colours_last,
         "blue_first": wrong_crop.blue_first,
     },
-    forbidden=(*LIBRARIES, "labkit.fpga", "PIL"),
+    forbidden=(*LIBRARIES, "labkit.fpga", FRAMES, "PIL"),
     outputs=("small",),
     dtype="uint8",
 )

@@ -316,7 +316,7 @@ PLANTED = {
         (crop_as_float, "small has dtype float64"),
         (crop_in_place, "changes its input"),
         (crop_by_torch, "torch"),
-        (crop_by_labkit, "labkit.fpga"),
+        (crop_by_labkit, "labkit_lessons.fpga.video_in_video_out.video_frame"),
     ],
     TAPS: [
         (taps_cut, "The taps are cut off"),
