@@ -24,7 +24,7 @@ __all__ = ["ROOMS", "__version__", *_HOMES]
 ROOMS = {
     "gpu": "labkit_lessons.gpu",
     "tpu": "labkit_lessons.tpu",
-    "fpga": "labkit.fpga.exercises",
+    "fpga": "labkit_lessons.fpga",
     "distributed": "labkit_lessons.distributed",
     "course": "labkit.course.exercises",
 }

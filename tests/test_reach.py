@@ -15,11 +15,12 @@ from labkit.course.config import config
 from labkit.course.lesson import IN_FOLDER, plain_name
 from tests.test_floors import ROOT, imported, named, tree_of
 
-MOVED = ("tpu", "gpu", "distributed")  # rooms whose lessons all have folders
+MOVED = ("tpu", "gpu", "fpga", "distributed")  # rooms whose lessons all have folders
 APART = ("labkit.gpu.simt",)  # the SIMT machine, which is used without the course, too
 # Modules that stay although only one lesson reaches them.
 STAY: dict[str, str] = {
     "labkit.distributed.published_scaling": "benchmarks and tests of the chooser compare with it",
+    "labkit.fpga.published": "the prose of lesson video_in_video_out has figures of it, too",
 }
 
 

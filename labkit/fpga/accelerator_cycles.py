@@ -4,7 +4,7 @@
     bound(Folding(), images=16)                  # which of them a job occupies longest
 
 All layers work at the same time, so that further images cost what the slowest of the layers and
-the stream needs; `accelerator_timeline` has whole jobs. Lesson folding_under_a_budget.
+the stream needs; accelerator_timeline.py of lesson folding_under_a_budget has whole jobs.
 """
 
 from math import prod

@@ -17,8 +17,8 @@ Adding half of 2^shift before the shift rounds to the nearest integer, and a hal
 the clamp's lower end set to 0. Lesson int8_from_the_formula derives this.
 
 What it costs: m is below 2^16, so as a signed number it has 17 bits, and a DSP48E1 multiplies
-25 x 18 bits. A sum of 25 bits takes one DSP; `labkit.fpga.bounds` says how many bits there are. The
-shift is one number for the whole layer: a choice of wires, no gate.
+25 x 18 bits. A sum of 25 bits takes one DSP; bounds.py of that lesson says how many bits there
+are. The shift is one number for the whole layer: a choice of wires, no gate.
 """
 
 from math import frexp

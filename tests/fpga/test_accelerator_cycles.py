@@ -10,8 +10,8 @@ import pytest
 from labkit.fpga import accelerator_cycles as cycles
 from labkit.fpga.accelerator import Accelerator
 from labkit.fpga.accelerator_parameters import Folding, Shapes
-from labkit.fpga.accelerator_timeline import job_cycles, timeline
 from labkit.fpga.accelerator_words import job_words, sections
+from labkit_lessons.fpga.folding_under_a_budget.accelerator_timeline import job_cycles, timeline
 from tests.fpga.random_network import random_images, random_network
 
 SMALL = Shapes(side=8, conv1=8, conv2=8, fc1=16)

@@ -5,7 +5,7 @@ import pytest
 from labkit.fpga.accelerator import Accelerator
 from labkit.fpga.accelerator_cycles import station_cycles, stream_beats
 from labkit.fpga.accelerator_parameters import Folding, Shapes
-from labkit.fpga.accelerator_timeline import job_cycles
+from labkit_lessons.fpga.folding_under_a_budget.accelerator_timeline import job_cycles
 from tests.fpga.random_network import random_images, random_network
 from tests.night import others_by_night
 

@@ -8,9 +8,9 @@ import pytest
 from labkit import convnet
 from labkit.fpga import place_and_route, prove, quantize, synthesize
 from labkit.fpga.arguments import shown
-from labkit.fpga.cocotb_run import run_cocotb
 from labkit.fpga.errors import RTLError
 from labkit.fpga.waveforms import draw
+from labkit_lessons.fpga.timing_and_proof.cocotb_run import run_cocotb
 
 SKID = Path(__file__).parent / "modules" / "skid.sv"
 TRACE = {"a": [0, 1, 1]}

@@ -5,9 +5,10 @@ import re
 import numpy as np
 import pytest
 
-from labkit.fpga import pipeline_pictures, pipeline_runs
+from labkit.fpga import pipeline_runs
 from labkit.fpga.sources import RTL
 from labkit.provenance import counted
+from labkit_lessons.fpga.the_network_as_a_pipeline import pipeline_pictures
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 //
 // half is 1 << (shift - 1), so that the shift rounds to the nearest, and halves upwards. Each
 // output channel has its bias and multiplier, the layer has one shift. The clamp is to -128..127;
-// with RELU to 0..127, so that ReLU costs nothing. sum + bias must fit int32: labkit.fpga.bounds
-// proves it for a layer.
+// with RELU to 0..127, so that ReLU costs nothing. sum + bias must fit int32: bounds.py of the
+// lesson proves it for a layer.
 //
 // Ports   shift: 1 to 31, held.
 //         p: stream of parameters, one word per channel, before the first sum: bias (int32) in the

@@ -14,8 +14,8 @@ from labkit.distributed.chooser.serving import serve
 from labkit.distributed.chooser.training import train
 from labkit.distributed.language_models import language_models
 from labkit.fpga.accelerator_parameters import Folding
-from labkit.fpga.accelerator_timeline import job_cycles
 from labkit.hardware import machine, machines
+from labkit_lessons.fpga.folding_under_a_budget.accelerator_timeline import job_cycles
 
 
 def test_sixteen_gigabytes_are_too_few():

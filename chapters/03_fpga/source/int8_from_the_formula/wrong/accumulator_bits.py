@@ -1,0 +1,134 @@
+"""Wrong ideas of `fpga.accumulator_bits`: w [K, D], b [K], inputs from low to high -> bits."""
+
+import numpy as np
+
+from labkit_lessons.fpga.int8_from_the_formula.bounds import signed_bits
+
+
+def products(w, low, high):
+    """The smallest and the largest of each product."""
+    return np.minimum(w * low, w * high), np.maximum(w * low, w * high)
+
+
+def ends(w, b, low, high):
+    """The smallest and the largest sum of each channel, bias included."""
+    smallest, largest = products(w, low, high)
+    return b + smallest.sum(axis=1), b + largest.sum(axis=1)
+
+
+def bits_for(smallest, largest):
+    """The width for all channels."""
+    return signed_bits(int(np.min(smallest)), int(np.max(largest)))
+
+
+def no_bias(w, b, low, high):
+    """The sum of the products alone."""
+    return bits_for(*ends(w, 0, low, high))
+
+
+def any_weights(w, b, low, high):
+    """Each weight could be -128 or 127."""
+    largest = w.shape[1] * 128 * max(-low, high)
+    return signed_bits(-largest, largest)
+
+
+def last_channel(w, b, low, high):
+    """The last channel alone."""
+    return bits_for(*ends(w[-1:], b[-1:], low, high))
+
+
+def narrowest_channel(w, b, low, high):
+    """The least of the channels' widths."""
+    smallest, largest = ends(w, b, low, high)
+    return min(map(bits_for, smallest, largest))
+
+
+def ends_mixed(w, b, low, high):
+    """The sums of one channel with the bias of another."""
+    smallest, largest = ends(w, 0, low, high)
+    return bits_for(smallest.min() + b.min(), largest.max() + b.max())
+
+
+def by_logarithm(w, b, low, high):
+    """The logarithm of the largest magnitude, rounded up, and a sign."""
+    largest = np.abs(ends(w, b, low, high)).max()
+    return int(np.ceil(np.log2(largest))) + 1
+
+
+def way_between(w, b, low, high):
+    """The bits of the way from the smallest to the largest sum."""
+    smallest, largest = ends(w, b, low, high)
+    return int(largest.max() - smallest.min()).bit_length()
+
+
+def high_alone(w, b, low, high):
+    """Each input is as large as it can be."""
+    total = b + w.sum(axis=1) * high
+    return bits_for(total, total)
+
+
+def all_at_one_end(w, b, low, high):
+    """All inputs are low, or all are high."""
+    total = w.sum(axis=1)
+    return bits_for(
+        b + np.minimum(total * low, total * high), b + np.maximum(total * low, total * high)
+    )
+
+
+def largest_alone(w, b, low, high):
+    """Only the largest sum is held."""
+    _, largest = ends(w, b, low, high)
+    return bits_for(largest.max(), largest)
+
+
+def smallest_alone(w, b, low, high):
+    """Only the smallest sum is held."""
+    smallest, _ = ends(w, b, low, high)
+    return bits_for(smallest, smallest.min())
+
+
+def first_channel(w, b, low, high):
+    """Channel 0 speaks for all."""
+    smallest, largest = ends(w, b, low, high)
+    return bits_for(smallest[0], largest[0])
+
+
+def smallest_channel(w, b, low, high):
+    """The width that serves the channel with the smallest sums."""
+    smallest, largest = ends(w, b, low, high)
+    return bits_for(smallest.max(), largest.min())
+
+
+def all_channels(w, b, low, high):
+    """The sums of all channels are added."""
+    smallest, largest = ends(w, b, low, high)
+    return bits_for(smallest.sum(), largest.sum())
+
+
+def one_product(w, b, low, high):
+    """The largest single product with its bias."""
+    smallest, largest = products(w, low, high)
+    return bits_for(b + smallest.min(axis=1), b + largest.max(axis=1))
+
+
+def no_sign(w, b, low, high):
+    """The sign needs no bit."""
+    return bits_for(*ends(w, b, low, high)) - 1
+
+
+def one_bit_more(w, b, low, high):
+    """The sign needs a further bit."""
+    return bits_for(*ends(w, b, low, high)) + 1
+
+
+def magnitudes(w, b, low, high):
+    """Every product reaches its largest magnitude with either sign."""
+    reach = np.abs(b) + np.abs(w).sum(axis=1) * max(-low, high)
+    return bits_for(-reach, reach)
+
+
+def positive_weights(w, b, low, high):
+    """The largest sum has the positive weights alone at high, the smallest the negative ones."""
+    largest = b + np.maximum(w, 0).sum(axis=1) * high
+    smallest = b + np.minimum(w, 0).sum(axis=1) * high
+    return bits_for(smallest, largest)

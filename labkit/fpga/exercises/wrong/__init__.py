@@ -1,1 +1,0 @@
-"""Wrong ideas that take more than a lambda: one module for each exercise, named as in its id."""

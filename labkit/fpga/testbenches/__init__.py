@@ -1,1 +1,0 @@
-"""Testbenches in cocotb: Python coroutines that drive a module's pins, edge by edge."""
