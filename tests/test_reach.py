@@ -12,10 +12,9 @@ import pytest
 
 from labkit.course.catalogue import sources
 from labkit.course.config import config
-from labkit.course.lesson import IN_FOLDER, plain_name
+from labkit.course.lesson import plain_name
 from tests.test_floors import ROOT, imported, named, tree_of
 
-MOVED = ("tpu", "gpu", "fpga", "distributed")  # rooms whose lessons all have folders
 APART = ("labkit.gpu.simt",)  # the SIMT machine, which is used without the course, too
 # Modules that stay although only one lesson reaches them.
 STAY: dict[str, str] = {
@@ -77,11 +76,7 @@ def lessons() -> dict[str, list[Path]]:
     found = {}
     for source in sources(config(ROOT)):
         name = plain_name(source)
-        if source.name == IN_FOLDER:
-            found[name] = [path for path in source.parent.rglob("*.py") if is_shipped(path)]
-        else:
-            own = ROOT.glob(f"labkit/*/exercises/{name}.py")
-            found[name] = [source, *own, *ROOT.glob(f"labkit/*/exercises/solutions/{name}.py")]
+        found[name] = [path for path in source.parent.rglob("*.py") if is_shipped(path)]
     return found
 
 
@@ -91,8 +86,9 @@ def is_shipped(path: Path) -> bool:
 
 
 def commands() -> list[Path]:
-    """What is started by itself: labkit's commands, scripts of chapters, tools."""
-    found = [*ROOT.glob("tools/*.py"), *ROOT.glob("chapters/*/*.py"), ROOT / "labkit" / "cli.py"]
+    """What is started by itself: labkit's commands, what Jupyter loads, scripts, tools."""
+    found = [*ROOT.glob("tools/*.py"), *ROOT.glob("chapters/*/*.py")]
+    found += [ROOT / "labkit" / "__main__.py", *ROOT.glob("labkit/course/jupyter/*.py")]
     for path in ROOT.glob("labkit/**/*.py"):
         if path.name == "__main__.py" and path.parent.name != "labkit":
             found += path.parent.rglob("*.py")  # a report's sections are started by their names
@@ -126,20 +122,19 @@ def refusals(found: Mapping[str, list[str]]) -> list[str]:
 
 @pytest.fixture(scope="module")
 def found() -> dict[str, list[str]]:
-    """The lone modules of the rooms that have moved."""
+    """The lone modules of labkit."""
     paths = {dotted(path): path for path in ROOT.glob("labkit/**/*.py")}
     reach = Reach(paths)
     by_lesson = {name: reach.from_files(files) for name, files in lessons().items()}
-    begin = tuple(f"labkit.{room}." for room in MOVED)
     modules = [
         name
         for name, path in paths.items()
-        if name.startswith(begin) and not name.startswith(APART) and path.name != "__init__.py"
+        if not name.startswith(APART) and path.name != "__init__.py"
     ]
     return lone(modules, by_lesson, reach.from_files(commands()))
 
 
-def test_no_module_of_a_moved_room_serves_one_lesson_alone(found):
+def test_no_module_serves_one_lesson_alone(found):
     assert refusals(found) == []
 
 
