@@ -85,7 +85,7 @@ PLAYED_CLAIMS = {
 def test_a_stub_is_not_yet_an_answer(id, capsys):
     (cell,) = [
         cell.learner
-        for cell in load(CHAPTER / "source" / "7_faults.py", "7_faults.py").cells
+        for cell in load(CHAPTER / "source" / "faults" / "lesson.py", "7_faults.py").cells
         if f"exercise:distributed.{id}" in cell.tags
     ]
     exec(cell, {"json": json, "check": check})
@@ -143,7 +143,7 @@ def test_the_loss_is_looked_at(lesson):
 
 def test_the_code_shown_stands_in_the_program(lesson):
     program = [line.strip() for line in (CHAPTER / "train_tf_ps.py").read_text().splitlines()]
-    lesson_of = load(CHAPTER / "source" / "7_faults.py", "7_faults.py")
+    lesson_of = load(CHAPTER / "source" / "faults" / "lesson.py", "7_faults.py")
     (text,) = [cell.text for cell in lesson_of.cells if "self.coordinator.schedule(" in cell.text]
     shown = text.split("```")[1].strip().splitlines()
     places = [program.index(line.strip()) for line in shown if line.strip()]

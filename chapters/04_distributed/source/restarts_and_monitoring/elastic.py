@@ -36,7 +36,7 @@ MARK = "LABKIT_TORCHRUN"  # in the environment of the agent and of its workers
 EXIT_PATIENCE = 10.0  # seconds for the agent to end its workers and itself
 LAST_LINES = 30  # of the output, in an error
 # Programs lie in the chapter, and where labkit was installed without it, beside Python.
-CHAPTER = Path(__file__).parents[2]
+CHAPTER = Path(__file__).resolve().parents[2]
 INSTALLED = Path(sys.prefix) / "share" / "labkit"
 
 

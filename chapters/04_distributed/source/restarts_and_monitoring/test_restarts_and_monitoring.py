@@ -206,7 +206,7 @@ def test_nothing_is_left(lesson):
 def test_the_loop_shown_is_that_of_the_program():
     program = (config().course_root() / "labkit/distributed/checkpoints/run.py").read_text()
     lines = [line.strip() for line in program.splitlines()]
-    cells = load(CHAPTER / "source" / f"{NAME}.py", f"{NAME}.py").cells
+    cells = load(CHAPTER / "source" / "restarts_and_monitoring" / "lesson.py", f"{NAME}.py").cells
     (text,) = [cell.text for cell in cells if "while training.step < orders" in cell.text]
     shown = [line.strip() for line in text.split("```")[1].strip().splitlines()]
     assert len(shown) == 5 and all(line in lines for line in shown[1:])
