@@ -157,6 +157,7 @@ SLOW = (
     "checks/test_time.py",
     "test_listeners.py",
     "test_prove.py",
+    "test_wheel.py",
     "test_datasets.py",
     "test_train_convnet.py",
 )

@@ -16,8 +16,9 @@ from labkit.course.lesson import plain_name
 from tests.test_floors import ROOT, imported, named, tree_of
 
 APART = ("labkit.gpu.simt",)  # the SIMT machine, which is used without the course, too
-# Modules that stay although only one lesson reaches them.
+# Modules that stay although fewer than two lessons reach them.
 STAY: dict[str, str] = {
+    "labkit.course.contents": "Jupyter's server, which labkit/course/lab.py starts, loads it",
     "labkit.distributed.published_scaling": "benchmarks and tests of the chooser compare with it",
     "labkit.fpga.published": "the prose of lesson video_in_video_out has figures of it, too",
 }
