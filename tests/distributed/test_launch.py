@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from labkit.checks.watch import memory
-from labkit.distributed import LaunchError, launch, ledger
+from labkit.distributed import LaunchError, launch, ledger, told
 from labkit.distributed import launch as launching
 from labkit.distributed.backends import carriers, chosen_backend
 from labkit.distributed.processes import INHERITED, PRELOADED, Processes, process_context
@@ -593,3 +593,10 @@ def test_a_port_in_use(as_torchrun):
 def test_a_launch_needs_no_port(monkeypatch, as_torchrun):
     monkeypatch.delenv("TORCHELASTIC_RUN_ID")
     assert launch(numbers, 2, timeout=ENOUGH) == [(0, 2, ()), (1, 2, ())]
+
+
+@pytest.mark.parametrize("place", ["chapters/04_distributed/source", "labkit_lessons/distributed"])
+def test_a_lesson_s_own_helper_is_none_of_the_learner_s_lines(place):
+    helper = f'File "/a/{place}/serving/inference.py", line 3 in infer'
+    stack = f'{helper}\n  File "/a/cell.py", line 2 in program'
+    assert told._where(stack) == "waits in infer, line 2 of program"

@@ -143,7 +143,6 @@ def test_the_lesson_leaves_nothing():
     found = said("""
         import threading
         from labkit.fpga.board import pynq_cache
-from labkit_lessons.fpga.the_overlay.exercises import PICTURES, pictures
         print([t.name for t in threading.enumerate() if "virtual-board" in t.name])
         print([path for path in pynq_cache.files() if path.exists()])
         print(os.environ.get("PYNQ_REMOTE_DEVICES"))
