@@ -7,9 +7,10 @@ from labkit_lessons.fpga.video_in_video_out.wrong import crop_and_resize as wron
 from labkit_lessons.fpga.video_in_video_out.wrong import frame_rate as wrong_rate
 from labkit_lessons.fpga.video_in_video_out.wrong import taps_and_shift as wrong_taps
 
+FORBIDDEN = (*LIBRARIES, "labkit.fpga")
+
 # fpga.crop_and_resize: frame [H, W, C] uint8, box (left, top, width, height), side
 
-FRAMES = "labkit_lessons.fpga.video_in_video_out.video_frame"  # which cuts and shrinks as asked
 BOXES = {  # the frame's shape, rows and columns of an area, and how many areas there are each way
     "the whole frame": ((6, 10, 3), 3, 5, 2),
     "one pixel": ((1, 1, 1), 1, 1, 1),
@@ -81,7 +82,7 @@ crop_and_resize = exercise(
         "colours_last": wrong_crop.colours_last,
         "blue_first": wrong_crop.blue_first,
     },
-    forbidden=(*LIBRARIES, "labkit.fpga", FRAMES, "PIL"),
+    forbidden=(*FORBIDDEN, "labkit_lessons.fpga.video_in_video_out.video_frame", "PIL"),
     outputs=("small",),
     dtype="uint8",
 )
@@ -154,7 +155,7 @@ taps_and_shift = exercise(
         "sum_fits": wrong_taps.sum_fits,
         "shift_down": wrong_taps.shift_down,
     },
-    forbidden=(*LIBRARIES, "labkit.fpga"),
+    forbidden=FORBIDDEN,
     outputs=("taps", "shift"),
     dtype=("int8", None),
 )
@@ -223,7 +224,7 @@ frame_rate = exercise(
         "times": wrong_rate.times,
         "always_camera": wrong_rate.always_camera,
     },
-    forbidden=(*LIBRARIES, "labkit.fpga"),
+    forbidden=FORBIDDEN,
     outputs=("one_at_a_time", "together"),
 )
 

@@ -62,7 +62,8 @@ from labkit.fpga.board import designs
 from labkit.fpga.board.convnet_overlay import ConvNetOverlay
 from labkit.provenance import counted, measured
 from labkit_lessons.fpga.video_in_video_out import video_pictures
-from labkit_lessons.fpga.video_in_video_out.video import Box, frames, widened
+from labkit_lessons.fpga.video_in_video_out.video import frames
+from labkit_lessons.fpga.video_in_video_out.video_frame import Box, widened
 
 # STUB:
 # wide_guess = predict("fpga.wide_box_right", None, "labels")

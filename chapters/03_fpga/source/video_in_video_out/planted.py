@@ -106,9 +106,9 @@ def crop_by_torch(frame, box, side):
 
 
 def crop_by_labkit(frame, box, side):
-    from labkit_lessons.fpga.video_in_video_out import video
+    from labkit_lessons.fpga.video_in_video_out import video_frame
 
-    return video.crop_and_resize(frame, box, side)
+    return video_frame.crop_and_resize(frame, box, side)
 
 
 def crop_by_loop(frame, box, side):

@@ -9,7 +9,8 @@ from labkit import figures
 from labkit.fpga.board import VirtualBoard, pynq_cache
 from labkit.fpga.cycle_formulas import filter_cycles
 from labkit.fpga.published import DESIGNS
-from labkit_lessons.fpga.video_in_video_out.video import Box, frames
+from labkit_lessons.fpga.video_in_video_out.video import frames
+from labkit_lessons.fpga.video_in_video_out.video_frame import Box
 from tests.notebooks.running import Run
 
 pytestmark = pytest.mark.skipif(not pynq_cache.files(), reason="pynq is not installed")

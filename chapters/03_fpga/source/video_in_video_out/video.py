@@ -15,16 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from labkit_lessons.fpga.video_in_video_out.video_frame import (
-    Box,
-    Frame,
-    crop_and_resize,
-    labelled,
-    widened,
-)
+from labkit_lessons.fpga.video_in_video_out.video_frame import Frame
 from labkit_lessons.fpga.video_in_video_out.video_scene import scene
-
-__all__ = ["Box", "Frame", "VideoError", "crop_and_resize", "frames", "labelled", "widened"]
 
 COUNT = 100  # frames, where nothing else ends the video
 WEBCAM = Path("/dev/video0")
