@@ -61,6 +61,7 @@ class Machine:
     power: Quantity | None = None  # W
     die: Quantity | None = None  # mm², area of the chip; of a TPU an upper limit
     price: Quantity | None = None  # USD, or USD/h in a cloud
+    price_with_host: bool | None = None  # whether its host computer is in the price; None: not said
     on_chip: Quantity | None = None  # B, block RAM of an FPGA
     notes: str = ""
 
@@ -80,7 +81,8 @@ class Machine:
 def machines() -> Mapping[str, Machine]:
     """All machines of the table, by key. A figure made by a formula is predicted, not published.
 
-    Raises ValueError for a price whose source has no month.
+    Raises ValueError for a price whose source has no month, or does not say whether the host
+    computer is in it.
     """
     text = Path(__file__).with_name("hardware.toml").read_text(encoding="utf-8")
     table = tomllib.loads(text)
@@ -99,6 +101,8 @@ def _machine(key: str, row: dict, sources: dict) -> Machine:
             'month. Add the month that its prices are of, as date = "2026-05".'
         )
     fields = dict(row)
+    if "price" in row:
+        fields["price_with_host"] = _with_host(key, row["price"]["source"], sources)
     for name, unit in UNITS.items():
         if name in row:
             fields[name] = _figure(row[name], unit, sources)
@@ -107,6 +111,16 @@ def _machine(key: str, row: dict, sources: dict) -> Machine:
         peak[number_format] = _figure(entry, FORMATS[number_format], sources)
     fields["peak"] = peak
     return Machine(key, **fields)
+
+
+def _with_host(key: str, source: str, sources: dict) -> bool:
+    """Whether the prices of this source include the host computer."""
+    if "with_host" not in sources[source]:
+        raise ValueError(
+            f"hardware.toml: the price of {key} comes from {source}, which does not say whether "
+            "the host computer is in its prices. Add with_host = true or false."
+        )
+    return sources[source]["with_host"]
 
 
 def _figure(entry: dict, usual_unit: str, sources: dict) -> Quantity:

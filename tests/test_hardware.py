@@ -20,6 +20,7 @@ KEYS = [
     *("l4", "l40s", "rtx_4090", "rtx_5090", "mi300x", "m3_max"),
     *("tpu_v2", "tpu_v3", "tpu_v4", "tpu_v5e", "tpu_v5p", "tpu_v6e", "pynq_z1", "pynq_z2"),
 ]
+OF_A_SOURCE = {"title", "url", "date", "status", "checked", "compared", "with_host"}
 
 
 def figures(m):
@@ -62,7 +63,7 @@ def test_the_table_says_which_sources_were_read():
     """`checked` is the month it was read in; `compared` is what was read where that failed."""
     for source in TABLE["sources"].values():
         assert source["title"] and source["url"].startswith("https://")
-        assert source.keys() <= {"title", "url", "date", "status", "checked", "compared"}
+        assert source.keys() <= OF_A_SOURCE
         assert re.fullmatch(r"20\d\d-\d\d", source.get("checked", "2000-01"))
         assert source["date"] != "not read" or "checked" not in source
         assert source.get("compared", "https://").startswith("https://")
@@ -82,6 +83,17 @@ def test_every_price_says_of_which_month_it_is():
     undated["page"]["date"] = "not given"
     with pytest.raises(ValueError, match="no month"):
         hardware._machine("x", row, undated)
+
+
+def test_every_price_says_whether_the_host_computer_is_in_it():
+    said = {m.key: m.price_with_host for m in machines().values() if m.price is not None}
+    assert said == {"t4": False, "h100": True, "tpu_v5e": True, "tpu_v5p": True}
+    assert machine("a100").price_with_host is None
+    row = {"name": "x", "kind": "gpu", "year": 2020, "peak": {}}
+    row["price"] = {"value": 1.0, "unit": "USD/h", "source": "page"}
+    page = {"title": "A page", "url": "https://example.org", "date": "2026-05"}
+    with pytest.raises(ValueError, match=r"does not say whether the host computer is in its"):
+        hardware._machine("x", row, {"page": page})
 
 
 # Written down here from the vendors' figures, not from the table: FLOP/s, OP/s, B/s, B and W.

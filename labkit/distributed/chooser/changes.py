@@ -1,4 +1,4 @@
-"""What would change the answer: the same request with one thing different, answered again.
+"""What would change the cheapest: the same request with one thing different, answered again.
 
 changes(serve, {"model": "llama31_8b", "batch": 8}, Limits(seconds=0.02))
 """
@@ -24,7 +24,11 @@ def changes(
     limits: Limits | None = None,
     among: Iterable[str | Machine] | None = None,
 ) -> list[str]:
-    """A sentence for each thing that changes the cheapest or the fastest, and one for the rest."""
+    """A sentence for each thing that changes the cheapest, and one for the rest.
+
+    Which one is fastest is left out: where several machines share the work, that turns on how
+    they add up, by a ring or otherwise.
+    """
     limits = limits or Limits()
     among = None if among is None else list(among)
     usual = {name: one.default for name, one in signature(make).parameters.items()}
@@ -36,13 +40,14 @@ def changes(
             then = choose(make(**other), under, among)
         except ValueError:
             continue  # a format that is not trained in, a batch that cannot be halved
-        differs = _difference(now, then)
-        if differs:
-            said.append(f"With {words}, {differs}.")
+        before, after = _name(now.cheapest), _name(then.cheapest)
+        if before == after:
+            same.append(words + _just_in_time(then))
         else:
-            same.append(words)
+            said.append(f"With {words}, the cheapest with a price is {after} and not {before}.")
     if same:
-        said.append(f"No change with {', '.join(same)}.")
+        stays = "The cheapest with a price does not change" if now.cheapest else "None with a price"
+        said.append(f"{stays} with {', '.join(same)}.")
     return said
 
 
@@ -74,15 +79,13 @@ def _others(asked: dict[str, Any], limits: Limits) -> list[tuple[str, dict[str, 
     return found
 
 
-def _difference(now: Answer, then: Answer) -> str:
-    """ "the cheapest is 2 x t4", or nothing where both choices stay."""
-    differs = []
-    for name in ("cheapest", "fastest"):
-        before = _name(getattr(now, name))
-        after = _name(getattr(then, name))
-        if before != after:
-            differs.append(f"the {name} is {after} and not {before}")
-    return ", and ".join(differs)
+def _just_in_time(then: Answer) -> str:
+    """Whether the cheapest holds the time limit by less than a hundredth."""
+    row, seconds = then.cheapest, then.limits.seconds
+    if row is None or seconds is None:
+        return ""
+    timed = then.need.timed.value if then.need.timed else 1
+    return " (just in time)" if row.fit.plan.seconds.value * timed > 0.99 * seconds else ""
 
 
 def _name(row: Row | None) -> str:

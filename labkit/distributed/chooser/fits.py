@@ -3,7 +3,7 @@
     fits(need, machine, limits)      # every number of them that holds the task, or why none does
     fit(need, machine, limits)       # one of these numbers: the cheapest in time
 
-Rules. A machine without a published peak in the format is taken to lack it. CPUs and FPGA boards
+Rules. A machine without a peak in the format in our table is taken to lack it. CPUs and FPGA boards
 stand alone. A task may take the share `limits.memory` of a machine's memory. Other machines are
 taken in powers of two, up to `most`, where the task can be shared so. Of the numbers that hold it
 and are in time, `fit` takes the one of least machines x time: at any price by the hour the
@@ -76,7 +76,7 @@ def fits(need: Need, machine: Machine, limits: Limits) -> tuple[Fit, ...]:
     if lacks:
         return (Fit(machine, None, lacks, "operators"),)
     if need.number_format not in machine.peak:
-        reason = f"no peak in {need.number_format} is published"
+        reason = f"the course's table has no peak in {need.number_format}"
         return (Fit(machine, None, reason, "format"),)
     if machine.kind == "fpga":
         return (_planned(machine, board.plan(need, machine)),)

@@ -14,6 +14,7 @@ from labkit.distributed.chooser.reckoning import Reckoned
 from labkit.provenance import predicted
 
 WIDTH = 100  # characters of a line
+NO_FIGURE = "not in the course's table"
 ALWAYS = ("memory", "time", "at best", "first token", "requests", "energy", "price")  # in JSON
 
 
@@ -120,7 +121,7 @@ def _its_figures(answer: Answer, row: Row) -> Iterable[str]:
         ("power", machine.power),
         ("price", machine.price),
     ):
-        yield f"its {name}: {figure or 'not published'}"
+        yield f"its {name}: {figure or NO_FIGURE}"
 
 
 def _links(answer: Answer, row: Row) -> str:

@@ -17,5 +17,5 @@ def cluster_of(machine: Machine, count: int = 1) -> Cluster:
         if cluster.machine.key == machine.key:
             return cluster
     if count > 1:
-        raise LinksUnknownError("links unknown")  # a line of the answer is narrow
+        raise LinksUnknownError("links not listed")  # a line of the answer is narrow
     return Cluster(machine.key, machine.name, machine, 1, NO_LINK, NO_LINK, efficiency=1.0)

@@ -50,7 +50,8 @@ def offered(
 
 def with_price(one: Machine, usd: float) -> Machine:
     """The same machine at another price: USD for an hour."""
-    return replace(one, price=published(usd, "USD/h", "your own price (--price)"))
+    price = published(usd, "USD/h", "your own price (--price)")
+    return replace(one, price=price, price_with_host=None)
 
 
 def own_machine(path: str) -> Machine:

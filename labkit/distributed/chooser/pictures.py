@@ -82,7 +82,7 @@ def _without_price(axes: Axes, row: Row, place: int, of: int, limit: float | Non
     axes.plot(_time(row), height, "|", color=QUIET, markersize=11, transform=across)
     before_the_limit = limit is not None and limit / LONG < _time(row) <= limit
     axes.annotate(
-        f"{_name(row)}, no price",
+        f"{_name(row)}, no price here",
         (_time(row), height),
         (-6 if before_the_limit else 6, -4),
         ha="right" if before_the_limit else "left",
@@ -142,7 +142,7 @@ def _in_words(answer: Answer, priced: list[Row], unpriced: list[Row]) -> str:
     for row in priced:
         said.append(f"{_name(row)}: {_time(row):.3g} {unit}, {row.price.value:.3g} USD.")
     for row in unpriced:
-        said.append(f"{_name(row)}: {_time(row):.3g} {unit}, no price.")
+        said.append(f"{_name(row)}: {_time(row):.3g} {unit}, no price here.")
     if answer.limits.seconds:
         said.append(f"The limit is {in_a_second * answer.limits.seconds:g} {unit}.")
     return " ".join(said)

@@ -8,6 +8,7 @@ from labkit.distributed.chooser.answer import Answer, Row
 from labkit.distributed.chooser.formulas import say
 from labkit.distributed.chooser.need import Efficiency
 from labkit.distributed.chooser.wording import compact, limits_of, many, sentences, time_of
+from labkit.hardware import Machine
 from labkit.provenance import rounded
 
 
@@ -33,9 +34,9 @@ def notes(answer: Answer) -> list[str]:
     said.append(f"All numbers are predicted. Time {time}, {_case(answer)}.")
     said.append(
         f"How many: of 1, 2, 4, ..., at most {limits.most:,}, that share it evenly (CPUs and "
-        "boards stand alone, and so do machines whose links are in no table), what holds it in "
-        f"{100 * limits.memory:g} % of its memory, is in time and takes the fewest machine-hours; "
-        "if none is in time, the fastest. "
+        "boards stand alone, and so do machines whose links are not in our table), what holds it "
+        f"in {100 * limits.memory:g} % of its memory, is in time and takes the fewest "
+        "machine-hours; if none is in time, the fastest. "
         f"kWh and USD for {need.paid}. {need.left_out}"
     )
     return said
@@ -94,7 +95,7 @@ def _is_estimate(answer: Answer) -> bool:
 
 
 def _refused(answer: Answer) -> list[str]:
-    """ "t4, v100 (no peak in bf16 is published)": each reason once, for all machines with it."""
+    """ "t4, v100 (the course's table has no peak in bf16)": each reason once, for all of them."""
     why: dict[str, list[str]] = {}
     for row in answer.rows:
         if row.fit.plan is None:
@@ -108,32 +109,35 @@ def _refused(answer: Answer) -> list[str]:
 def _prices(answer: Answer) -> list[str]:
     """USD/h of those that have a price, with the month of the source; and who has none."""
     can = [row.machine for row in answer.rows if row.fit.plan is not None]
-    priced = [f"{one.key} {rounded(one.price.value)}{_month(one.price.source)}"
+    priced = [f"{one.key} {rounded(one.price.value)}{_kind(one)}"
               for one in can if one.price and one.price.unit == "USD/h"]  # fmt: skip
     missing = [one.key for one in can if not one.price]
     said = [f"USD/h: {', '.join(priced)}."] if priced else []
-    if any(")" in one for one in priced):  # from the table, with their month
-        said[0] += " Some leave the host computer out."
     if missing:
         said.append(
-            f"No price is known of {', '.join(missing)}: give yours, --price MACHINE=USD/h."
+            f"The course's table has no price of {', '.join(missing)}: give yours, "
+            "--price MACHINE=USD/h."
         )
     return said
 
 
-def _month(source: str) -> str:
-    """ " (2025-02)", where the source of a price has a month."""
-    _, found, rest = source.partition(" (20")
-    return f" (20{rest[:5]})" if found else ""
+def _kind(one: Machine) -> str:
+    """ " (2026-05, without its host computer)", as far as the source of a price says it."""
+    _, found, rest = one.price.source.partition(" (20")
+    said = [f"20{rest[:5]}"] if found else []
+    if one.price_with_host is not None:
+        said.append(f"with{'' if one.price_with_host else 'out'} its host computer")
+    return f" ({', '.join(said)})" if said else ""
 
 
 def _case(answer: Answer) -> str:
     """At which share of peak and bandwidth, and who says so."""
     share = answer.limits.efficiency
+    best = "at best" if answer.need.task == "image" else "at best, with rings"
     if share is not None:
-        return "at best" if share == 1 else f"at {100 * share:g} % of what a machine can do"
+        return best if share == 1 else f"at {100 * share:g} % of what a machine can do"
     if not _is_estimate(answer):
-        return "at best"
+        return best
     usual: dict[Efficiency, list[str]] = {}
     for row in answer.rows:
         if row.fit.plan is not None:

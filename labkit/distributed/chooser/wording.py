@@ -1,6 +1,6 @@
 """The answer in sentences, with numbers as people write them.
 
-sentences(answer)            # ["Cheapest: 2 x t4, 39.9 ms, ...", "Fastest of up to 8: ..."]
+sentences(answer)            # ["Cheapest of the 2 with a price: 2 x t4, ...", "Fastest ..."]
 duration(149_000)            # "17 years"
 """
 
@@ -13,6 +13,7 @@ from labkit.provenance import rounded
 
 DAY = 24  # h
 YEAR = 365.25 * DAY  # h
+BARE = "those of {} leave their host computers"
 
 
 def sentences(answer: Answer) -> list[str]:
@@ -25,7 +26,7 @@ def sentences(answer: Answer) -> list[str]:
     elif answer.cheapest is None:
         said.append("Cheapest: none of those that hold the limits has a price.")
     else:
-        said.append(f"Cheapest: {_choice(answer, answer.cheapest)}.")
+        said += _cheapest(answer, answer.cheapest, [row for row in answer.rows if row.in_time])
     if answer.fastest:
         priced = " with a price" if answer.limits.usd else _up_to(answer)
         said.append(f"Fastest{priced}: {_choice(answer, answer.fastest)}.")
@@ -51,10 +52,28 @@ def _choice(answer: Answer, row: Row) -> str:
     return f"{said}; {row.fit.binds} {verb}"
 
 
+def _cheapest(answer: Answer, row: Row, among: list[Row]) -> list[str]:
+    """The cheapest, of how many with a price; and whose prices are of another kind."""
+    priced = {one.machine.key: one.machine for one in among if one.price and one.in_budget}
+    of_them = f" of the {len(priced)} with a price"
+    if all(one.price for one in among):
+        of_them = ""
+    elif len(priced) == 1:
+        of_them = ", the only one with a price"
+    said = [f"Cheapest{of_them}: {_choice(answer, row)}."]
+    bare = [key for key, one in priced.items() if one.price_with_host is False]
+    if bare and any(one.price_with_host for one in priced.values()):
+        leaves = "that of {} leaves its host computer" if len(bare) == 1 else BARE
+        said.append(f"Their prices differ in kind: {leaves.format(', '.join(bare))} out.")
+    return said
+
+
 def _up_to(answer: Answer) -> str:
-    """How many were tried, if more than one."""
+    """How many were tried, if more than one; their all-reduces are rings."""
     most = answer.limits.most
-    return f" of up to {most:,}" if most > 1 and answer.need.task != "image" else ""
+    if most == 1 or answer.need.task == "image":
+        return ""
+    return f" of up to {most:,}, with rings"
 
 
 def limits_of(answer: Answer) -> str:
@@ -95,7 +114,7 @@ def _no_limit_held(answer: Answer) -> list[str]:
         said.append(f"Fastest: {_choice(answer, fastest)}.")
     if priced:
         cheapest = min(priced, key=lambda row: row.price.value)
-        said.append(f"Cheapest: {_choice(answer, cheapest)}.")
+        said += _cheapest(answer, cheapest, list(answer.tried))
     return said
 
 

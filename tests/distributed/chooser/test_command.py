@@ -14,7 +14,8 @@ from labkit.hardware import machines
 def test_serve_train_and_image(capsys):
     assert main("choose serve --model llama31_8b --batch 8 --context 4096 --ms 20".split()) == 0
     said = capsys.readouterr().out
-    assert said.startswith("Cheapest: 2 x tpu_v5e, 17.5 ms (best 11.9 ms), 1.46 USD for a mill")
+    cheapest = "Cheapest of the 3 with a price: 2 x tpu_v5e, 17.5 ms (best 11.9 ms), 1.46 USD for"
+    assert said.startswith(cheapest)
     assert "With half the time" in said and "formula" not in said
     assert main("choose train --parameters 7b --tokens 1e9 --hours 24 --usd 1000".split()) == 0
     said = capsys.readouterr().out
@@ -83,7 +84,7 @@ def test_the_help_names_every_model_and_machine_and_its_examples_work(capsys):
 def test_a_reader_that_has_enough_is_no_error():
     command = f"{sys.executable} -m labkit choose image | head -1"
     run = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
-    assert run.stdout.startswith("Cheapest: ") and run.stderr == ""
+    assert run.stdout.startswith("Cheapest of the 2 with a price: t4, ") and run.stderr == ""
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def test_points_have_their_time_and_price(monkeypatch):
     }
     assert points == expected and len(points) == 3
     texts = [text.get_text() for text in axes.texts]
-    assert "2 x tpu_v5e" in texts and "h200, no price" in texts and "limit " in texts
+    assert "2 x tpu_v5e" in texts and "h200, no price here" in texts and "limit " in texts
     assert "h100: 5.76 ms, 2.16 USD." in alt and "The limit is 20 ms." in alt
 
 

@@ -119,7 +119,7 @@ def test_a_training_of_years_is_called_one(capsys):
     assert main("choose train --model llama31_8b --tokens 15e12 --machines h100".split()) == 0
     cheapest, fastest, _ = capsys.readouterr().out.split("\n", 2)
     assert cheapest.startswith("Cheapest: 2 x h100, 29.6 years (best 11.6 years), 5.6 million")
-    assert fastest.startswith("Fastest of up to 8: 8 x h100, ") and "years" in fastest
+    assert fastest.startswith("Fastest of up to 8, with rings: 8 x h100, ") and "years" in fastest
 
 
 @pytest.mark.parametrize(

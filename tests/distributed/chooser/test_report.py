@@ -1,6 +1,7 @@
 """How an answer is shown: the table, its sentences, the formulas, and plain numbers."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -15,7 +16,9 @@ from labkit.distributed.chooser import (
     train,
 )
 from labkit.distributed.chooser.formulas import as_dict
+from labkit.distributed.chooser.offers import with_price
 from labkit.distributed.chooser.wording import sentences
+from labkit.hardware import machine
 
 
 def lines(capsys):
@@ -25,16 +28,21 @@ def lines(capsys):
 def test_the_answer_stands_first_and_the_table_has_every_machine(capsys):
     show(choose(serve("llama31_8b", "bf16", 8, 4096), Limits(seconds=0.02)))
     said = lines(capsys)
-    assert said[0].startswith("Cheapest: 2 x tpu_v5e, 11.9 ms, 0.995 USD for a million tokens;")
-    assert said[1].startswith("Fastest of up to 8: 8 x b200, 767 µs;")
-    assert said[2].startswith("For Llama 3.1 8B in bf16, ") and said[2].endswith("for a step.")
+    cheapest = (
+        "Cheapest of the 3 with a price: 2 x tpu_v5e, 11.9 ms, 0.995 USD for a million tokens"
+    )
+    assert " ".join(said[:2]) == f"{cheapest}; bandwidth binds."
+    assert said[2].startswith("Fastest of up to 8, with rings: 8 x b200, 767 µs;")
+    assert said[3].startswith("For Llama 3.1 8B in bf16, ") and said[3].endswith("for a step.")
     rows = {line.split()[0]: line for line in said if line}
     assert "5.76 ms" in rows["h100"] and "bandwidth" in rows["h100"] and "2.16" in rows["h100"]
     assert "for the memory" in rows["tpu_v5e"] and " 2 " in rows["tpu_v5e"]
     assert rows["a100"].split()[-1] == "-", "no price"
     below = " ".join(said)
-    assert "h100 10.8 (2025-02)" in below and "No price is known of a100, " in below
-    assert "laptop_cpu, server_cpu, t4, v100, m3_max (no peak in bf16 is published)" in below
+    assert "h100 10.8 (2025-02, with its host computer)" in below
+    assert "The course's table has no price of a100, " in below
+    assert "t4, v100, m3_max (the course's table has no peak in bf16)" in below
+    assert "at best, with rings." in below and "one-shot" in below and "is no bound" in below
     assert "pynq_z1, pynq_z2 (its accelerator has no attention)" in below
 
 
@@ -51,7 +59,7 @@ def test_one_that_is_too_slow_says_why_there_are_not_more(capsys):
         if key in ends:
             ends[key].append(rest.split("  ")[-1].strip())
     assert ends["tpu_v5p"] == [
-        "too slow; links unknown",
+        "too slow; links not listed",
         "too slow, too dear",
     ]
     assert ends["h100"] == ["too slow", "too slow, too dear"], "eight or 64 were tried"
@@ -72,12 +80,12 @@ ASKED = [
 
 
 @pytest.mark.parametrize(("need", "limits"), ASKED)
-def test_the_answer_is_in_the_first_three_lines(capsys, need, limits):
+def test_the_answer_stands_in_the_first_lines(capsys, need, limits):
     answer = choose(need, limits)
     show(answer)
     said = lines(capsys)
-    assert said[: len(sentences(answer))] == sentences(answer), "none is wrapped"
-    first = "\n".join(said[:3])
+    assert " ".join(said).startswith(" ".join(sentences(answer)))
+    first = "\n".join(said[:4])
     if answer.tried:
         assert "Fastest" in first and "Cheapest" in first
     assert not [line for line in said if "e-0" in line and "://" not in line]
@@ -93,6 +101,21 @@ def test_without_a_price_the_field_is_empty_and_a_sentence_says_so(capsys):
     answer = choose(serve("llama31_8b"), among=["a100", "b200"])
     assert sentences(answer)[0] == "Cheapest: none of those that hold the limits has a price."
     assert "USD" not in sentences(answer)[1]
+
+
+def test_the_cheapest_says_of_how_many_and_whose_prices_are_of_another_kind():
+    need = serve("llama31_8b", "fp16", 8, 4096)
+    said = sentences(choose(need))
+    assert said[0].startswith("Cheapest of the 2 with a price: 2 x t4, 39.9 ms, 0.97 USD")
+    assert said[1] == "Their prices differ in kind: that of t4 leaves its host computer out."
+    said = sentences(choose(need, Limits(seconds=0.02)))
+    assert said[0].startswith("Cheapest, the only one with a price: h100") and len(said) == 2
+    assert sentences(choose(need, among=["h100"]))[0].startswith("Cheapest: h100, ")
+    own = [machine("t4"), with_price(machine("h100"), 2.5)]
+    assert len(sentences(choose(need, among=own))) == 2, "nobody said what is in your own price"
+    other = replace(machine("a100"), price=machine("t4").price, price_with_host=False)
+    said = sentences(choose(need, among=[machine("t4"), other, machine("h100")]))
+    assert said[1].endswith("in kind: those of t4, a100 leave their host computers out.")
 
 
 def test_it_fits_nowhere_by_so_much():
@@ -160,7 +183,8 @@ def test_formulas_name_every_source(capsys):
     assert "(8,030,261,248 x 2 + 8 x 4,096 x 131,072) / 2 = 10.2 GB" in said
     assert "its links: 1 µs and 200 GB/s, pods of 256 TPU v5e (Google Cloud TPU" in said
     assert "its memory, 90 % of it for the task: 17.2 GB (published in" in said
-    assert "its power: not published" in said and "its price: 1.2 USD/h (published in" in said
+    assert "its power: not in the course's table" in said
+    assert "its price: 1.2 USD/h (published in" in said
     formulas(choose(serve("llama31_8b")), "pynq_z1")
     assert "no attention" in "\n".join(lines(capsys))
 
@@ -193,10 +217,21 @@ def test_what_changes_the_answer_is_answered_again():
     assert now.cheapest.machine.key == "tpu_v5e" and now.cheapest.fit.plan.count == 2
     then = choose(serve(**arguments, number_format="int8"), limits)
     assert then.cheapest.fit.plan.count == 1
-    assert any("With int8, the cheapest is" in sentence for sentence in said)
-    assert said[-1].startswith("No change with twice the batch")
+    assert any("With int8, the cheapest with a price is" in sentence for sentence in said)
+    assert said[-1].startswith("The cheapest with a price does not change with twice the batch")
     for sentence in said[:-1]:
         assert " is " in sentence and "and not" in sentence
+    assert "fastest" not in " ".join(said), "that turns on how several machines add up"
+
+
+def test_a_change_that_hardly_keeps_the_limit_is_marked():
+    arguments = {"model": "llama31_8b", "number_format": "fp16", "batch": 8, "context": 4096}
+    said = changes(serve, arguments, Limits(seconds=0.050))[-1]
+    assert said.count("(just in time)") == 1 and "twice the batch (just in time)" in said
+    twice = choose(serve(**arguments | {"batch": 16}), Limits(seconds=0.050)).cheapest
+    assert 0.99 < twice.time.value / 0.050 < 1
+    (said,) = changes(serve, {"model": "llama31_8b"}, among=["a100"])
+    assert said.startswith("None with a price with twice the batch")
 
 
 @pytest.mark.parametrize("budget", [1.5, None])
