@@ -30,8 +30,8 @@
 # ## What you will be able to do
 #
 # - say how many machines of a kind hold a model;
-# - say which limit binds on them, and how long a step takes at best;
-# - find the cheapest machine in time, although most prices are missing;
+# - say which limit binds on them, and how long a step takes at best, with a ring;
+# - find the cheapest machine in time, although our table lacks most prices;
 # - ask the course's chooser about a model of your own.
 #
 # You need lessons [2](2_the_ring.ipynb), [9](9_tensor_parallel.ipynb), [13](13_a_tokens_cost.ipynb), and [16](16_a_cost_model.ipynb) where we train.
@@ -47,7 +47,7 @@
 # 1. [gpt-fast](https://github.com/pytorch-labs/gpt-fast), a short program in PyTorch, generates text with Llama 2 7B for one request on an A100 limited to 330 of its 400 W.
 #    How many percent of the 154 tokens a second of lesson 13's roofline did its authors measure?
 # 2. Llama 3.1 8B answers 8 requests of 4,096 tokens at the same time, on two T4s, joined by Ethernet of 10 Gbit/s (assumed), or on one H100.
-#    Two T4s cost 0.70 USD an hour (*published*).
+#    Two T4s cost 0.70 USD an hour (*published*), without a host computer.
 #    Up to which price is the H100's hour as cheap?
 
 # %%
@@ -163,7 +163,7 @@ step_parts = check("distributed.step_parts", step_parts)
 #      how many   step    USD/h           USD for a step
 # A    1          10 s    3.60            1 x 10 x 3.60 / 3600 = 0.010
 # B    2           4 s    1.80            2 x 4 x 1.80 / 3600 = 0.004
-# C    1           2 s    not published   unknown
+# C    1           2 s    no price here   unknown
 # D    1          30 s    0.36            0.003, but too slow
 # ```
 #
@@ -196,7 +196,7 @@ cheapest = check("distributed.cheapest", cheapest)
 # The **chooser** does this for every machine of the course's table, and energy besides: power x machines x time.
 # Its numbers are *predicted*, by formulas.
 # Let it give 8 requests of 4,096 tokens each their next token within 50 ms.
-# Its **efficiency**, the share of peak and bandwidth that is reached, is 1: the best case.
+# Its **efficiency**, the share of peak and bandwidth that is reached, is 1: the best case, with a ring where several machines share the model.
 
 # %%
 task = serve("llama31_8b", "fp16", batch=8, context=4096)
@@ -206,9 +206,9 @@ formulas(answer, "t4", ["memory", "bandwidth", "links", "step"])
 
 # %% [markdown]
 # Below are four sums of the T4's row; `formulas(answer, "t4")` prints all, with sources.
-# The line below the table names those that cannot do it, and why: of the TPUs, for example, no peak in fp16 is published.
-# Nor has a laptop's CPU one, in any 16 bits: it can keep such numbers, and lesson 13 counted their arithmetic in fp32, but the chooser asks for a peak in the task's own format.
-# Do your functions agree, where the memory says how many and links are known, and for three limits?
+# The line below the table names those that cannot do it, and why: our table has no peak in fp16 of the TPUs, for example.
+# Nor has it a laptop CPU's in any 16 bits: the CPU can keep such numbers, and lesson 13 counted their arithmetic in fp32, but the chooser asks for a peak in the task's own format.
+# Do your functions agree, where the memory says how many and our table has the links, and for three limits?
 
 # %%
 heads, rows = lesson_tables.beside_the_chooser(
@@ -220,7 +220,7 @@ for limit in (0.050, 0.020, 0.001):
     place = cheapest(counts, seconds, prices, limit)
     yours = keys[place] if place >= 0 else "none"
     same = yours == lesson_tables.cheapest_key(task, limit)
-    print(f"within {1000 * limit:g} ms: {yours}, as the chooser: {same}")
+    print(f"cheapest with a price within {1000 * limit:g} ms: {yours}, as the chooser: {same}")
 
 # %% [markdown]
 # ## Measure
@@ -235,17 +235,20 @@ from labkit_lessons.distributed.choosing_hardware.published import (
 )
 
 rates = token_rates()
-heads = ["model", "A100s", "at best", "measured by others", "their share"]
+heads = ["model", "A100s", "at best, with a ring", "measured by others", "their share"]
 figures.table(heads, rates, "A dash: the model does not fit, and gpt-fast ran out of memory.")
-heads = ["model", "H100s", "forward passes", "at best", "told by Meta", "times as many"]
+heads = ["model", "H100s", "forward passes", "at best, with rings", "told by Meta", "times as many"]
 figures.table(heads, training_hours(), TRAININGS)
 
 # %% [markdown]
-# Its authors reached 41 to 72 % of what we predict at best, and less the more GPUs shared the model.
+# Its authors reached 41 to 72 % of what we predict at best with a ring, and less the more GPUs shared the model.
 # <!-- holds: [round(100 * which(row[-1] for row in rates if row[-1])) for which in (min, max)] == [41, 72] -->
 # <!-- holds: all(rates[i][-1] > rates[i + 1][-1] for i in range(7) if rates[i][-1] and rates[i][0] == rates[i + 1][0]) -->
 # Our ring has the latencies of NCCL's own model, as in lesson 16.
-# But we count no time for starting a token's 64 all-reduces, or any other kernel.
+# A one-shot all-reduce, in which each GPU reads all others' numbers at once, waits less ([vLLM](https://github.com/vllm-project/vllm/pull/2192) has one): for several GPUs, our best case is that of a ring, and no bound.
+# And two things slow down each GPU: by their README, such an A100 moves about 1,700 GB/s at most, and not the data sheet's 2,039; and we count no time for starting kernels, such as a token's 64 all-reduces (160 in the 70B).
+# <!-- holds: round(float(answer.row("a100").machine.bandwidth) / 1e9) == 2039 -->
+# <!-- holds: [2 * lesson_tables.language_model(key).layers for key in ("llama2_7b", "llama31_70b")] == [64, 160] -->
 #
 # Meta's trainings took 2.1 to 6 times the hours of our best case.
 # <!-- holds: [round(which(row[-1] for row in training_hours()), 1) for which in (min, max)] == [2.1, 6] -->
@@ -278,7 +281,7 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 # %% [markdown]
 # The H100 has five times the bandwidth of the two T4s, and it waits for no Ethernet.
 # <!-- holds: round(float(h100.machine.bandwidth) / (2 * float(t4s.machine.bandwidth))) == 5 and h100.fit.plan.count == 1 -->
-# So a step takes 5.76 ms instead of 39.9, and its hour may cost 6.9 times their 0.70 USD, or 4.85.
+# So a step takes 5.76 ms instead of 39.9 with a ring, and its hour may cost 6.9 times their 0.70 USD, or 4.85.
 # <!-- holds: [round(1000 * h100.time.value, 2), round(1000 * t4s.time.value, 1)] == [5.76, 39.9] -->
 # <!-- holds: [round(faster, 1), round(an_hour, 2), round(faster * an_hour, 2)] == [6.9, 0.7, 4.85] -->
 #
@@ -296,10 +299,10 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 # %%
 formats = {"laptop_cpu": "fp32", "t4": "fp32", "tpu_v5e": "bf16", "pynq_z1": "int8"}
 heads, rows = lesson_tables.an_image_on_each(formats)
-figures.table(heads, rows, "A dash: no power of this machine is published.")
+figures.table(heads, rows, "A dash: the course's table has no power of this machine.")
 
 # %% [markdown]
-# All four do it within 1 ms.
+# By these predictions, all four do it within 1 ms.
 # <!-- holds: all(row[4] for row in rows) and max(row[2].value for row in rows) < 0.001 -->
 # But the first three times leave out what operations take to begin.
 #
@@ -342,7 +345,7 @@ figures.table(heads, rows, lesson_tables.BY_BYTES)
 
 # %% [markdown]
 # **Verdict on C39: holds if the task has to hold many bytes and need not be quick.**
-# A server's CPU with 825 GB holds the 284 GB alone, for which it takes four H100s.
+# A server's CPU with 825 GB (assumed) holds the 284 GB alone, for which it takes four H100s.
 # <!-- holds: [row[4] for row in rows if row[0] == h100.machine.name or 'EPYC' in row[0]] == [1, 4] -->
 # But one H100 has seven times its bandwidth, and four of them make a token more than 20 times as fast.
 # <!-- holds: round(rows[4][2].value) == 7 and rows[1][5].value > 20 * rows[4][5].value -->
@@ -350,8 +353,8 @@ figures.table(heads, rows, lesson_tables.BY_BYTES)
 # ## Recap
 #
 # - Memory, less a tenth, says how many machines; the longer of compute and bandwidth, plus links, says how fast; then say at which price the answer turns.
-# - **The rule to keep: for one request, a token in 16 bits takes about 2 bytes x weights / bandwidth at best: about 16 GB / 3.35 TB/s = 4.8 ms for 8 billion weights on an H100.**
-# <!-- holds: float(h100.machine.bandwidth) == 3.35e12 and round(1e3 * 2 * 8e9 / float(h100.machine.bandwidth), 1) == 4.8 -->
+# - **The rule to keep: for one request, a token in 16 bits takes about 2 bytes x the weights that it reads / bandwidth at best: 15 GB / 3.35 TB/s = 4.5 ms for Llama 3.1 8B on an H100, since of the embedding only a row is read.**
+# <!-- holds: float(h100.machine.bandwidth) == 3.35e12 and [round(2 * lesson_tables.language_model("llama31_8b").read_parameters / by, 1) for by in (1e9, 3.35e9)] == [15.0, 4.5] -->
 #
 # ### Your own model
 #

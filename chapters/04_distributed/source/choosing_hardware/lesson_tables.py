@@ -28,7 +28,7 @@ PROMPT = 1000  # tokens
 TOKENS = 2048  # of each request, where as many as fit are served at once
 BY_BYTES = (
     "Memory: labkit/hardware.toml, with sources. A dash: eight of them do not hold it, or one of "
-    "a CPU or of a kind whose links are in no table."
+    "a CPU or of a kind whose links are not in our table."
 )
 IN_TIME = Limits(seconds=0.001)
 
@@ -38,7 +38,8 @@ def beside_the_chooser(
 ) -> Table:
     """A learner's number of machines and parts of a step, beside those of the chooser.
 
-    For the machines whose memory says how many, and whose links are known. Numbers have two bytes.
+    For the machines whose memory says how many, and whose links our table has. Numbers have
+    two bytes.
     """
     need = answer.need
     model = language_model("llama31_8b")
@@ -69,7 +70,7 @@ def beside_the_chooser(
 
 
 def _ring(need: EvenNeed, fit: Fit) -> CostModel | None:
-    """The ring of a plan's machines, or None where there is no plan or no table of links."""
+    """The ring of a plan's machines, or None where there is no plan or our table has no links."""
     if fit.plan is None:
         return None
     try:

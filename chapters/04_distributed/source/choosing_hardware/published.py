@@ -62,7 +62,7 @@ def llama2_70b() -> LanguageModel:
 
 
 def token_rates() -> list[list]:
-    """[model, A100s, tokens/s at best, tokens/s published, their ratio] for each measurement."""
+    """[model, A100s, tokens/s at best with a ring, as published, their ratio] of each."""
     a100 = machine("a100")
     rows = []
     for (key, count), rate in TOKENS_PER_SECOND.items():
@@ -78,7 +78,7 @@ def token_rates() -> list[list]:
 
 
 def training_hours() -> list[list]:
-    """[model, H100s, forward passes in each step, GPU-hours at best, as published, their ratio].
+    """[model, H100s, forward passes in a step, GPU-hours at best, as published, their ratio].
 
     The number of H100s is the one, of 1, 2, 4, ..., MOST, that takes the fewest GPU-hours. A step
     costs three forward passes, or four where it is recomputed to save memory.
