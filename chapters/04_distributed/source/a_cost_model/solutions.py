@@ -9,7 +9,7 @@ import numpy as np
 
 
 def fit_link(sizes, seconds):
-    """bytes [P] and seconds [P] of pings -> latency in s, bandwidth in B/s"""
+    """bytes [P]; seconds [P] of one message, half a ping -> latency in s, bandwidth in B/s"""
     rows = np.stack([1 / seconds, sizes / seconds], axis=1)
     latency, per_byte = np.linalg.lstsq(rows, np.ones(len(sizes)), rcond=None)[0]
     bandwidth = 1 / per_byte
