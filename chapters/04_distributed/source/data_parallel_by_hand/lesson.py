@@ -213,7 +213,7 @@ average_gradients = check("distributed.average_gradients", average_gradients)
 #
 # For a rank without photographs, the mean is 0 / 0, and its gradient may be `nan` (not a number).
 # 0 x `nan` is `nan` again, and so is every sum with it.
-# So this rank has to send zeros; if it sent nothing, others would wait for ever.
+# So this rank has to send zeros; if it sent nothing, others would wait until the timeout.
 #
 # **Exercise `distributed.weighted_average`**: `gradient` is the mean over the rank's `count` photographs, and `nan` where `count` is 0.
 
@@ -387,7 +387,7 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 # <!-- holds: results["right of 500"].value < right(equal).value == 140 -->
 # **Averaged gradients keep equal ranks equal, but they do not make ranks equal.**
 # <!-- holds: [torch.equal(vector(some[0]), vector(some[1])) for some in (equal, own)] == [True, False] -->
-# A broadcast does.
+# A broadcast of the weights does, before the first step; later, the optimiser's averages have to be broadcast, too.
 #
 # ## On trial
 #
@@ -451,7 +451,7 @@ figures.table(["what was tried", "equals one big batch"], table)
 #
 # ## Recap
 #
-# **The rule to keep: with equal weights and optimisers at the start, equal shards, a mean loss, and no layer that is random or mixes examples, n ranks make the step of one big batch; each sends 2 (n - 1) / n x S bytes, less than 4.36 MB for our ConvNet.**
+# **The rule to keep: with equal weights and optimisers at the start, equal shards, a mean loss, and no layer that is random or mixes examples, n ranks make the step of one big batch, up to rounding; each sends 2 (n - 1) / n x S bytes, less than 4.36 MB for our ConvNet.**
 # <!-- holds: abs(sum(sent) - 2 * 3 / 4 * 4 * 545_098) < 100 and max(sum(sent), 2 * 1023 / 1024 * 4 * vector(model).numel()) < 4.3608e6 -->
 #
 # ### Outside

@@ -307,7 +307,7 @@ results = {
 figures.guesses([(name, guesses[name], results[name]) for name in results])
 
 # %% [markdown]
-# No generated kernel reaches across a matrix product, a library's call: so 14.
+# Here no generated kernel reaches across a matrix product, a library's call: so 14.
 # <!-- holds: results["kernels"].value == 14 == 8 + 6 -->
 #
 # ## On trial
@@ -372,7 +372,7 @@ print("true:", sum(same for _, _, _, same, _ in rows), "of", len(rows))
 #
 # ## Recap
 #
-# LoRA shrinks gradients and moments to a hundredth here, but activations by 29 % only; merged, it costs nothing.
+# LoRA shrinks gradients and moments to a hundredth here, but activations by 29 % only; merged, it costs nothing more.
 # <!-- holds: round(100 * (1 - memory.peak_activations / step_memory(trained(), *plan.batch_of(0, book))[0].peak_activations)) == 29 -->
 # <!-- holds: round(100 * list(kept.values())[1] / list(step_memory(trained(), *plan.batch_of(0, book))[1].values())[1]) == 1 and query.merged().weight.shape == query.frozen.weight.shape -->
 #
@@ -388,7 +388,7 @@ print("true:", sum(same for _, _, _, same, _ in rows), "of", len(rows))
 #
 # `TORCH_LOGS=output_code python program.py` prints the kernels that `torch.compile` generates.
 #
-# TensorRT (not run here) times several kernels for each layer, and its choice holds only for that kind of NVIDIA GPU ([NVIDIA](https://docs.nvidia.com/deeplearning/tensorrt/10.16.1/performance/builder-performance.html)).
+# TensorRT (not run here) times several kernels for each layer ([NVIDIA](https://docs.nvidia.com/deeplearning/tensorrt/10.16.1/performance/builder-performance.html)), and by default its engine holds only for [that kind of NVIDIA GPU](https://docs.nvidia.com/deeplearning/tensorrt/10.16.1/getting-started/support-matrix.html).
 #
 # ## Quiz
 #

@@ -18,8 +18,8 @@
 # %% [markdown]
 # # Hybrid and sharded
 #
-# **120 GB on each of 64 GPUs, where 1.9 would do.**
-# That is what 7.5 billion weights take in mixed precision, by plain data parallel, or cut over all ([Rajbhandari and others](https://arxiv.org/abs/1910.02054), *published*).
+# **120 GB of state on each of 64 GPUs, where 1.9 would do.**
+# That is what weights, gradients and moments of 7.5 billion weights take in mixed precision, by plain data parallel, or cut over all ([Rajbhandari and others](https://arxiv.org/abs/1910.02054), *published*).
 #
 # ## What you will be able to do
 #
@@ -276,7 +276,7 @@ memory_picture(runs, {name: bytes_of_state(830_208, 4, stage) for stage, name in
 # <!-- holds: max(run.at_peak["gradients"] for run in runs.values()) < 0.05 * size and 0.95 * runs["ZeRO-1"].peak < runs["ZeRO-2"].peak <= runs["ZeRO-1"].peak -->
 #
 # These steps have one micro-batch; with m, data parallel still all-reduces once.
-# ZeRO-3 gathers twice and reduce-scatters once for each: with m = 4, $12 \frac{n-1}{n} S$.
+# ZeRO-3 gathers twice (once where forward's weights are kept, by FSDP2's `reshard_after_forward=False`) and reduce-scatters once for each: with m = 4, $12 \frac{n-1}{n} S$.
 # <!-- holds: abs(runs["ZeRO-3"].sent / (3 / 4 * size) - 12 / 4) < 0.001 -->
 #
 # ### 1,024 ranks
@@ -402,7 +402,7 @@ print("PyTorch needs Python", metadata.metadata("torch")["Requires-Python"])
 #
 # ## Recap
 #
-# **The rule to keep: AdamW takes 16 bytes a weight (18 where mixed precision sums gradients in float32); n ranks of ZeRO-3 hold an nth each, for 1.5 times data parallel's bytes with one micro-batch, where weights and gradients travel in equally many bytes; activations come on top, uncut.**
+# **The rule to keep: AdamW takes 16 bytes a weight (18 where mixed precision sums gradients in float32); n ranks of ZeRO-3 hold an nth each, for 1.5 times data parallel's bytes with one micro-batch, where weights and gradients travel in equally many bytes and nothing is padded; the gathered layer and the activations come on top, uncut.**
 # <!-- holds: [bytes_of_state(830_208, n, 3).total for n in (1, 4)] == [16 * 830_208, 16 / 4 * 830_208] -->
 # <!-- holds: round(runs["ZeRO-3"].sent / runs["data parallel"].sent, 3) == 1.5 and runs["ZeRO-3"].at_peak["activations"] > 0.95 * runs["data parallel"].at_peak["activations"] -->
 #

@@ -293,7 +293,7 @@ for name, make in with_and_without().items():
 figures.table(["network", "largest difference, of the largest gradient"], rows)
 
 # %% [markdown]
-# Another trap: a rank with fewer batches leaves its loop, and others wait for ever.
+# Another trap: a rank with fewer batches leaves its loop, and others wait until the timeout.
 # Within `join()`, it adds zeros to their sums, which are still divided by the number of all ranks.
 # When all are done, it gets the weights of a rank that trained to the last step.
 

@@ -197,7 +197,7 @@ staleness = check("distributed.staleness", staleness)
 # ### A bound
 #
 # Between the two lies **bounded staleness**: a worker may begin a step if its **lead** is at most the bound.
-# Its lead is its finished (pushed) steps, less the slowest worker's.
+# Its lead is its finished (pushed) steps, less the slowest worker's; with the step that it then makes, it may become one more than the bound.
 # Take three workers and a bound of 1:
 #
 # | finished | leads | who may begin |
@@ -236,7 +236,7 @@ class YourBound:
 SECONDS = [0.010, 0.010, 0.010, 0.040]  # for a step of each worker
 orders = {
     "synchronous": arrival_order(SECONDS, 400, Synchronous()),
-    "bounded, with a lead of 2 at most": arrival_order(SECONDS, 400, YourBound()),
+    "bounded: begins with a lead of 2 at most": arrival_order(SECONDS, 400, YourBound()),
     "asynchronous": arrival_order(SECONDS, 400, Asynchronous()),
 }
 pictures.workers_picture(orders, until=0.2)
@@ -251,7 +251,7 @@ pictures.workers_picture(orders, until=0.2)
 # <!-- holds: abs(asynchronous(SECONDS) - sum(1 / t for t in SECONDS)) < 1e-9 -->
 # A bound brings n / s as well, and once a head start.
 # <!-- holds: abs(bounded(SECONDS, 5, 1e6) - synchronous(SECONDS)) < 0.001 < bounded(SECONDS, 5, 0.4) - synchronous(SECONDS) -->
-# With a bound of 5, in 0.4 seconds, the slow worker finishes 10 steps, and each of the others is 5 ahead: (10 + 3 x 15) / 0.4 = 138 a second.
+# With a bound of 5, in 0.4 seconds, the slow worker finishes 10 steps, and each of the others is 5 ahead at that moment: (10 + 3 x 15) / 0.4 = 138 a second.
 # <!-- holds: abs(bounded(SECONDS, 5, 0.4) - (10 + 3 * 15) / 0.4) < 1e-9 and round(bounded(SECONDS, 5, 0.4)) == 138 -->
 # The last column is a constant, as if all waited.
 
@@ -312,10 +312,11 @@ print("one big batch, within 1e-6:", bool((together.weights - w).abs().max() < 1
 ahead = cluster.train(job, Bounded(5), 400, seconds=SECONDS, rate=0.05, replay_seed=0)
 pulled, pushed = arrival_order(SECONDS, 400, Bounded(5), seed=0).moments()
 print("your staleness is the servers':", list(staleness(pulled, pushed)) == list(ahead.staleness))
-print("largest lead:", max(ahead.leads), "and largest staleness:", max(ahead.staleness))
+print("largest lead at a step's beginning:", max(ahead.leads))
+print("largest staleness:", max(ahead.staleness))
 
 # %% [markdown]
-# Staleness may be larger than the lead, since it counts the updates of all others together.
+# Staleness may be larger than any lead, since it counts the updates of all others together.
 # <!-- holds: max(ahead.staleness) > max(ahead.leads) == 5 -->
 #
 # ## Explain

@@ -104,7 +104,7 @@ def test_the_pictures_are_those_of_one_process(lesson, stored):
 
 def test_the_rule_in_the_middle_is_the_learners(lesson):
     words = "class YourBound"
-    assert "a lead of 2 at most: 25 steps" in lesson.printed[lesson.cell(words)]
+    assert "bounded: begins with a lead of 2 at most: 25 steps" in lesson.printed[lesson.cell(words)]
     said, _ = lesson.again(words, may_begin=lambda finished, bound: finished >= 0)
     assert "a lead of 2 at most: 62 steps" in said
 
@@ -125,7 +125,7 @@ def test_formulas_and_arrivals_stand_side_by_side(lesson):
 def test_staleness_and_one_big_batch_are_compared(lesson):
     words = "one big batch"
     assert lesson.printed[lesson.cell(words)].count("True") == 2
-    assert "largest lead: 5" in lesson.printed[lesson.cell(words)]
+    assert "largest lead at a step's beginning: 5" in lesson.printed[lesson.cell(words)]
     said, _ = lesson.again(words, staleness=lambda *_: np.zeros(400), Cluster=OneProcess)
     assert "the servers': False" in said
     other = OneProcess(2, 4)

@@ -22,7 +22,7 @@
 # Four workers train our ConvNet together, and each computes the gradients of its own images: 545,098 numbers, or 2.2 MB.
 # <!-- holds: four[0].numel() == 545_098 and round(4 * four[0].numel() / 1e6, 1) == 2.2 -->
 # Before anybody may change a weight, all four need the sum of these gradients.
-# But no process can read the memory of another.
+# But a process cannot read the memory of another, unless both have arranged to share some; between two computers, they cannot.
 # So how do they add anything, and what does it cost whoever collects the sum?
 #
 # ## What you will be able to do
@@ -153,7 +153,7 @@ except LaunchError as error:
 
 # %% [markdown]
 # Here, `send` returns when the other rank takes the message, but each rank would receive only after its own `send`.
-# (With MPI or NCCL, it may return before.)
+# (With MPI or NCCL it may return before; a program that relies on it can still hang.)
 # Such a circle of ranks that wait for each other is a **deadlock**.
 # It disappears when one of the two receives first.
 #
@@ -402,7 +402,7 @@ for function in (only_rank_0, rank_1_fails):
 # %% [markdown]
 # The first wait ended only at the timeout.
 # In the second, `launch` ended rank 0 as soon as rank 1 had failed.
-# **Every rank calls the same collectives, in the same order, with tensors of the same size.**
+# **All ranks of a group (here: all ranks) call the same collectives, in the same order, with tensors of the same size.**
 #
 # ### What carries the messages
 #

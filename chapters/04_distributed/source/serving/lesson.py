@@ -22,7 +22,7 @@
 # <!-- holds: round(capacities[static], 1) == 1.4 and round(capacities[in_blocks]) == 11 -->
 # Decode is bound by memory (lesson [13](13_a_tokens_cost.ipynb)), so many answers share each step.
 # But nobody knows an answer's length before its last token.
-# Two old habits then cost a factor of 8: fixed batches, and reserved memory.
+# Two old habits then cost a factor of 8, and with other requests, drawn in the same way, of 7 to 10: fixed batches, and reserved memory.
 # <!-- holds: round(capacities[in_blocks] / capacities[static]) == 8 -->
 #
 # ## What you will be able to do
@@ -287,7 +287,8 @@ figures.table([*heads, "not read", "held"], rows)
 # At a load of 1, few requests are there at once, so blocks and pieces answer equally fast; but a static batch already makes its newcomers wait.
 # <!-- holds: list(runs[1][in_pieces].finishes) == list(runs[1][in_blocks].finishes) -->
 #
-# A mean piece has 200 + 2,047 slots, since the last token needs none: without gaps 17 or 18 fit, filled to a sixth in continuous batching, while others wait.
+# A mean piece has 200 + 2,047 slots, since the last token needs none: without gaps 17 or 18 fit, filled to less than a fifth in continuous batching, while others wait.
+# <!-- holds: 0.18 < full[in_pieces].held_share < 1 / 5 -->
 # In blocks, only a request's last block has empty slots.
 # Here are 384 slots in the middle of a run, with the numbers of requests:
 
@@ -343,7 +344,8 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 # A static batch makes newcomers wait even below its capacity.
 #
 # In blocks, 7 times as many requests run at once, but the capacity is only 3 times as large.
-# A step takes 2.5 times as long: it reads more cache, and with a prefill it is often bound by compute.
+# A step takes 2.5 times as long: it reads more cache, and with a prefill it is often bound by compute; and 111 times, a request was preempted, and read anew.
+# <!-- holds: full[in_blocks].preemptions == 111 -->
 #
 # ## On trial
 #
@@ -383,7 +385,7 @@ figures.table(heads, rows)
 # ### Outside
 #
 # `vllm serve` has all of this: `--max-num-seqs` is our rows, `--block-size` our slots in a block, and `vllm:num_preemptions_total` counts preemptions.
-# Orca began continuous batching: 36.9 times the throughput of FasterTransformer at equal latency, with GPT-3 175B (*published* in [2022](https://www.usenix.org/conference/osdi22/presentation/yu)).
+# Orca brought continuous batching to Transformers (for recurrent networks, BatchMaker had it in [2018](https://doi.org/10.1145/3190508.3190541)): 36.9 times the throughput of FasterTransformer at equal latency, with GPT-3 175B (*published* in [2022](https://www.usenix.org/conference/osdi22/presentation/yu)).
 # Then vLLM had 2 to 4 times the throughput of such systems, also at equal latency; in these, 20.4 to 38.2 % of the cache held tokens (*published* in [2023](https://arxiv.org/abs/2309.06180)).
 # We left out shared prompts, prefills in parts, and real kernels.
 #

@@ -163,7 +163,7 @@ def test_the_table_is_what_the_runs_say(lesson):
         milliseconds = 1000 * np.mean([step.end - step.begin for step in inside])
         assert row[3] == f"{milliseconds:.3g} ms"
     held = {row[0]: float(row[9]) for row in rows}
-    assert held[BLOCKS] > 95 and 100 / 7 < held[PIECES] < 100 / 5  # "to a sixth"
+    assert held[BLOCKS] > 95 and 18 < held[PIECES] < 100 / 5  # "less than a fifth"
 
 
 def test_the_numbers_of_the_text(lesson):
@@ -178,7 +178,7 @@ def test_the_numbers_of_the_text(lesson):
     assert round(capacities[BLOCKS] / capacities[PIECES]) == 3
     assert round(full[BLOCKS].mean_requests / full[PIECES].mean_requests) == 7
     assert f"{full[BLOCKS].mean_step / full[PIECES].mean_step:.1f}" == "2.5"
-    assert full[BLOCKS].preemptions > 0
+    assert full[BLOCKS].preemptions == 111
     wasted = (1 - full[PIECES].held_share) * 2_247
     assert 1_750 < wasted < 1_900  # "some 1,800"
     assert np.mean([-n % 16 for n in range(100, 2_001)]) == pytest.approx(7.5, abs=0.1)
@@ -189,16 +189,16 @@ def test_the_numbers_of_the_text(lesson):
     assert all(run.rows == 128 for ways in runs.values() for run in ways.values())
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, 8, 9])
 def test_the_headline_is_of_capacities_and_not_of_how_many_come(lesson, seed):
-    """A factor of 8 with other requests, too; a ratio of medians would follow their number."""
+    """A factor of 7 to 10: of seeds 0 to 10, seed 8 gives the largest, and seed 9 the smallest."""
     time, lengths = lesson.namespace["step_time"], lesson.namespace["lengths"]
     requests = bursts(400, 400, 0, lengths, seed=seed)
     static = serve_in_batches(requests, time, 128, Contiguous(time.cache_slots, 2_048))
     paged = Paged(time.cache_slots // 16, 16, admitted, new_slots)
     in_blocks = serve(requests, time, 128, paged)
     ratio = in_blocks.requests_per_second / static.requests_per_second
-    assert 7.5 < ratio < 9.5
+    assert round(ratio, 1) == {0: 8.2, 8: 9.8, 9: 7.1}[seed]
     if seed == 0:
         assert round(ratio) == 8
         assert round(static.requests_per_second, 1) == 1.4

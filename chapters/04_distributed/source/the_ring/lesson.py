@@ -43,7 +43,7 @@
 # Each rank has 100 MB, and the best method shares the work evenly.
 # With 2 ranks, each has to send 100 MB; how many MB has each of 1,024 ranks to send?
 #
-# For the other two guesses, each message costs 1 ms before its first byte, and its bytes then travel at 100 MB/s.
+# For the other two guesses, each message keeps its sender and its receiver busy for 1 ms, and then its bytes travel at 100 MB/s.
 # With 1,024 ranks, how many times as fast as the all-reduce through rank 0 is the ring that you will write, for 64 KiB and 16 MiB?
 
 # %%
@@ -311,7 +311,7 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 #
 # Both ways send equally many messages in turn, and each waits for its latency.
 # <!-- holds: [round(model.predict(way, 1024, 0) / model.latency) for way in (names["rank 0"], names["ring"])] == [2 * 1023] * 2 -->
-# (Here a message occupies its rank for its latency, too.
+# (As said in Predict, a message keeps its ranks busy for its latency, too.
 # Where the latencies of several messages pass together, as on lesson 16's links, rank 0 would take 1.34 s for 64 KiB, and the ring 2.05, *predicted*.)
 # <!-- holds: round(2 * (model.latency + 1023 * (64 << 10) / model.bandwidth), 2) == 1.34 -->
 # <!-- holds: round(model.predict(names["ring"], 1024, 64 << 10), 2) == 2.05 -->
@@ -324,7 +324,7 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 #
 # ### When the tree is faster
 #
-# With four ranks, an almost empty tensor takes $6\alpha$ in the ring, and $4\alpha$ in the tree.
+# With four ranks, an almost empty tensor takes $6\alpha$ in the ring, and $4\alpha$ in the tree, which sends whole tensors.
 # <!-- holds: [round(model.predict(names[way], 4, 0) / model.latency) for way in ("ring", "tree")] == [6, 4] -->
 # At some size, both take the same time:
 #
