@@ -8,7 +8,7 @@
 Only machines that fit and hold the limits can be chosen, and only priced ones can be the cheapest
 or hold a budget: without a price, nobody knows. The power is the chip's or card's limit from its
 data sheet: without fans, CPU and network. The price is what the table has, with its source and its
-month; a machine that nobody rents out by the hour has none, and is not free.
+month; a machine of which the table has none is not free.
 """
 
 from collections.abc import Iterable

@@ -104,7 +104,7 @@ def test_the_pictures_are_those_of_one_process(lesson, stored):
 
 def test_the_rule_in_the_middle_is_the_learners(lesson):
     words = "class YourBound"
-    assert "bounded: begins with a lead of 2 at most: 25 steps" in lesson.printed[lesson.cell(words)]
+    assert "begins with a lead of 2 at most: 25 steps" in lesson.printed[lesson.cell(words)]
     said, _ = lesson.again(words, may_begin=lambda finished, bound: finished >= 0)
     assert "a lead of 2 at most: 62 steps" in said
 
