@@ -42,7 +42,7 @@ settings.load_profile("any machine")
 # Files, and folders of them, that take some seconds and more, the slowest first: in this order two
 # processes end at about the same time. They run after all others, so that whoever broke something
 # hears of it early; `make test ARGS=quick` leaves them out. The test of a lesson's numbers stands
-# here as one of notebooks/, also where it lies in the lesson's folder.
+# here as one of notebooks/.
 SLOW = (
     "notebooks/test_training_on_a_tpu.py",
     "exercises/",
@@ -198,8 +198,7 @@ def place_of(path: Path) -> int:
 def lesson_proved_by(path: Path) -> str:
     """The lesson whose numbers a file of tests is about: "tiles"; "" for any other file."""
     name = path.stem.removeprefix("test_")
-    in_folder = is_in_lesson(path) and path.parent.name == name
-    return name if in_folder or path.parent == TESTS / "notebooks" else ""
+    return name if is_in_lesson(path) and path.parent.name == name else ""
 
 
 def is_in_lesson(path: Path) -> bool:
@@ -279,7 +278,7 @@ def _lines_run(call: Callable[[], object], *modules: ModuleType) -> int:
 
 
 class Room:
-    """A room with ids "toy.", in place of the course's: a package of exercises in a folder."""
+    """A room with ids "toy.", in place of the course's: a package with the folders of lessons."""
 
     names = count()
 
@@ -287,25 +286,27 @@ class Room:
         self.package = f"room_{next(self.names)}"
         self.folder = folder / self.package
         self.folder.mkdir()
-        self.lessons = []
+        self.index = {}
         self.monkeypatch = monkeypatch
         monkeypatch.syspath_prepend(folder)
         self.prefix("toy")
 
     def prefix(self, name: str) -> None:
         """What the room's ids begin with."""
-        self.monkeypatch.setattr("labkit.ROOMS", {name: self.package})
+        self.index = {name: {}}
+        self.monkeypatch.setattr("labkit.ROOMS", (name,))
+        self.monkeypatch.setattr("labkit.checks.lesson_files.index", lambda: self.index)
 
     def lesson(self, name: str, texts: str = "", code: str = "EXERCISES = []") -> str:
-        """Adds a lesson; returns the name of its module."""
-        self.lessons.append(name)
-        (self.folder / "__init__.py").write_text(f"LESSONS = {self.lessons!r}\n")
-        (self.folder / f"{name}.toml").write_text(texts)
-        (self.folder / f"{name}.py").write_text(code)
+        """Adds a lesson; returns the name of the module of its exercises."""
+        lesson = self.folder / name
+        lesson.mkdir()
+        (lesson / "texts.toml").write_text(texts)
+        (lesson / "exercises.py").write_text(code)
         importlib.invalidate_caches()
-        if self.package in sys.modules:
-            sys.modules[self.package].LESSONS = self.lessons
-        return f"{self.package}.{name}"
+        [room] = self.index
+        self.index[room][f"{self.package}.{name}"] = []
+        return f"{self.package}.{name}.exercises"
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """The floors of labkit: a room imports only from the floors below it, and slow packages wait.
 
 Imports by name count wherever they stand, and so do imports by string: every constant that is a
-dotted name of labkit, such as "labkit.gpu.exercises", and every f-string that begins with one.
+dotted name of labkit, such as "labkit.gpu.ladder", and every f-string that begins with one.
 `labkit/__init__.py`, the front door, hands out what higher floors have and is exempt.
 """
 
@@ -26,7 +26,7 @@ FLOORS = {  # all other rooms are on the ground floor, 1
     "tpu": 3,
     "fpga": 3,
     "distributed": 3,
-    "course": 4,  # with labkit/course/exercises, the lesson that joins the machines
+    "course": 4,
     "cli": 4,
     "__main__": 4,
     "labkit_lessons": 5,
@@ -96,8 +96,7 @@ LATE |= {
     for lesson, names in IN_LESSONS.items()
     for name in names.split()
 }
-SOLUTIONS = {path for path in MODULES if path.parent.name == "solutions"}  # loaded when asked for
-SOLUTIONS |= {path for path in LESSONS if path.name == "solutions.py"}
+SOLUTIONS = {path for path in LESSONS if path.name == "solutions.py"}  # loaded when asked for
 IMPORTED = [path for path in (*MODULES, *LESSONS) if path not in LATE | SOLUTIONS]
 PUBLIC = {"check": "checks", "predict": "checks", "hint": "checks", "quiz": "checks"}
 PUBLIC |= {"doctor": "course"}
@@ -134,7 +133,7 @@ def named(tree: ast.AST) -> set[str]:
         if id(node) in statements:  # a docstring, or a string that does nothing
             continue
         if isinstance(node, ast.JoinedStr) and node.values:
-            node = node.values[0]  # f"labkit.gpu.exercises.{lesson}" begins with a constant
+            node = node.values[0]  # f"labkit.gpu.ladder.{lesson}" begins with a constant
         text = node.value if isinstance(node, ast.Constant) else None
         if isinstance(text, str) and re.fullmatch(r"labkit(_lessons)?(\.\w+)+[.:]?", text):
             names.add(text.rstrip(".:"))
@@ -176,21 +175,21 @@ def test_the_rule_of_the_floors_refuses_what_it_should():
     assert above("gpu", {"labkit.tpu.strategy", "labkit.checks.watch.run"}) == {"tpu"}
     assert above("datasets", {"labkit.provenance.counted", "numpy"}) == set()
     assert above("course", {"labkit.fpga.quantize", "labkit.distributed.launch"}) == set()
-    assert above("fpga", {"labkit.course.exercises"}) == {"course"}
+    assert above("fpga", {"labkit.course.claims"}) == {"course"}
     assert above("distributed", {"labkit.fpga.quantize"}) == {"fpga"}
 
 
 PLANTED = {  # a line of code, and the room above that it reaches from checks
-    'importlib.import_module("labkit.gpu.exercises")': "gpu",
+    'importlib.import_module("labkit.gpu.ladder")': "gpu",
     'import_module("labkit.tpu")': "tpu",
     '__import__("labkit.course.build")': "course",
-    'import_module(f"labkit.gpu.exercises.{lesson}")': "gpu",
+    'import_module(f"labkit.gpu.ladder.{lesson}")': "gpu",
     'import_module(f"labkit.fpga.{name}")': "fpga",
     'import_module(".exercises", "labkit.distributed")': "distributed",
-    'HOMES = {"gpu": "labkit.gpu.exercises"}': "gpu",
+    'HOMES = {"gpu": "labkit.gpu.ladder"}': "gpu",
     "from labkit_lessons.gpu.tiles import exercises": "labkit_lessons",
     'import_module("labkit_lessons.gpu.tiles.exercises")': "labkit_lessons",
-    'home = "labkit.course.exercises" if joined else None': "course",
+    'home = "labkit.course.claims" if joined else None': "course",
     'run([sys.executable, "-m", "labkit.cli"])': "cli",
     "def late():\n    from labkit.gpu import cuda": "gpu",
     'def late():\n    """A docstring."""\n    return "labkit.gpu.cuda"': "gpu",
@@ -205,7 +204,7 @@ def test_an_import_by_string_is_seen(code):
 @pytest.mark.parametrize(
     "code",
     [
-        '"""As `labkit.gpu.exercises` does."""',
+        '"""As `labkit.gpu.ladder` does."""',
         'def late():\n    """labkit.gpu.cuda"""',
         'raise ValueError("labkit.gpu needs a C compiler.")',
         'import_module("labkit.reference")',
@@ -219,9 +218,8 @@ def test_a_docstring_a_sentence_and_a_road_down_are_allowed(code):
 
 
 def test_exercises_are_at_home_in_the_machines_rooms_and_in_the_course():
-    for prefix, home in labkit.ROOMS.items():
-        assert home in (f"labkit.{prefix}.exercises", f"labkit_lessons.{prefix}")
-        assert floor(prefix) == (4 if prefix == "course" else 3)
+    for room in labkit.ROOMS:
+        assert floor(room) == (4 if room == "course" else 3)
 
 
 def inside(tree: ast.AST, *kinds: type) -> set[int]:

@@ -7,12 +7,11 @@ from tools import modules
 
 @pytest.fixture
 def package(tmp_path):
-    """A package with a module on the ground floor, one in a room, and a generated one."""
-    (tmp_path / "gpu/exercises/solutions").mkdir(parents=True)
+    """A package with a module on the ground floor, and one in a room."""
+    (tmp_path / "gpu").mkdir()
     files = {
         "shapes.py": '"""What fits what: sizes\nand their names. More follows."""',
         "gpu/device.py": '"""What is here."""',
-        "gpu/exercises/solutions/tiles.py": '"""The solutions."""',
     }
     for name, code in files.items():
         (tmp_path / name).write_text(code)
@@ -28,7 +27,6 @@ def test_each_module_stands_there_with_its_first_sentence(package):
     lines = modules.text(package).splitlines()
     assert "| [shapes.py](shapes.py) | What fits what: sizes and their names. |" in lines
     assert "| [gpu/device.py](gpu/device.py) | What is here. |" in lines
-    assert not any("solutions" in line for line in lines), "nobody looks for generated ones"
 
 
 def test_a_module_without_a_docstring_is_told(package):

@@ -12,7 +12,6 @@ import pytest
 
 from labkit.course.catalogue import sources
 from labkit.course.config import config
-from labkit.course.lesson import plain_name
 from tests.test_floors import ROOT, imported, named, tree_of
 
 APART = ("labkit.gpu.simt",)  # the SIMT machine, which is used without the course, too
@@ -76,8 +75,8 @@ def lessons() -> dict[str, list[Path]]:
     """The files of each lesson, planted answers and tests apart, by its plain name."""
     found = {}
     for source in sources(config(ROOT)):
-        name = plain_name(source)
-        found[name] = [path for path in source.parent.rglob("*.py") if is_shipped(path)]
+        files = source.parent.rglob("*.py")
+        found[source.parent.name] = [path for path in files if is_shipped(path)]
     return found
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent.parent / "labkit"
 README = PACKAGE / "README.md"
-GENERATED = ("exercises/solutions",)  # written by `labkit build` from the lessons' sources
 ROOMS = {  # from the ground up, as the floors of the design
     ".": "The ground floor: what all machines use",
     "figures": "Pictures and tables",
@@ -47,14 +46,12 @@ def first_sentence(path: Path) -> str:
 
 
 def modules(package: Path) -> Iterator[tuple[str, Path]]:
-    """Room and path of each module, room by room; what is generated stays out."""
+    """Room and path of each module, room by room."""
     for room in ROOMS:
         folder = package / room
         found = folder.glob("*.py") if room == "." else folder.rglob("*.py")
         for path in sorted(found):
-            inside = path.relative_to(package).as_posix()
-            if not any(part in inside for part in GENERATED):
-                yield room, path
+            yield room, path
 
 
 def text(package: Path = PACKAGE) -> str:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from textwrap import dedent
 
-import labkit
 from labkit.checks.lesson_files import lessons_of
 
 MAKERS = frozenset(  # calls that a given line may have
@@ -39,7 +38,7 @@ def own_work(id: str, source: str) -> bool:
 
 def _solutions(room: str) -> Iterator[Path]:
     """The modules of the room's solutions; none for a room that the course has not."""
-    for lesson in lessons_of(room, labkit.ROOMS[room]) if room in labkit.ROOMS else ():
+    for lesson in lessons_of(room):
         if lesson.solutions.exists():
             yield lesson.solutions
 

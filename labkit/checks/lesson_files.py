@@ -11,7 +11,6 @@ and a sentence for each wrong idea:
     taps_swapped = "The taps r and s are swapped within a row."
 
 Lessons lie on a higher floor. The index that `labkit build` writes from their folders names them.
-A lesson that has no folder yet is listed by its room's package.
 """
 
 import importlib
@@ -26,7 +25,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-import labkit
 from labkit.checks.items import Case, Exercise, Misconception, Prediction, Quiz
 
 # What an exercise forbids where the point is to write it oneself.
@@ -62,7 +60,7 @@ TABLES = {"predictions": Prediction, "quizzes": Quiz, "exercises": Texts}
 
 
 INDEX = Path(__file__).with_name("lesson_index.toml")
-LESSONS = "labkit_lessons"  # the package that lessons with a folder are imported from
+LESSONS = "labkit_lessons"  # the package that lessons are imported from
 ANSWER_MODULES = ("exercises", "solutions", "wrong")  # of a lesson's folder
 
 
@@ -76,8 +74,7 @@ class LessonFiles(NamedTuple):
     @property
     def texts_name(self) -> str:
         """What messages call the file of texts: "tiles/texts.toml"."""
-        in_folder = self.module.startswith(LESSONS)
-        return f"{self.texts.parent.name}/{self.texts.name}" if in_folder else self.texts.name
+        return f"{self.texts.parent.name}/{self.texts.name}"
 
     def exercises(self) -> list[Exercise]:
         """The lesson's exercises; raises what its module raises."""
@@ -109,20 +106,16 @@ def index() -> dict[str, dict[str, list[str]]]:
 
 def answer_modules() -> tuple[str, ...]:
     """The modules that hold right answers: no function that is checked may call them."""
-    listed = [package for package in labkit.ROOMS.values() if not package.startswith(LESSONS)]
     lessons = [lesson for room in index().values() for lesson in room]
-    return (*listed, *(f"{lesson}.{name}" for lesson in lessons for name in ANSWER_MODULES))
+    return tuple(f"{lesson}.{name}" for lesson in lessons for name in ANSWER_MODULES)
 
 
-def lessons_of(room: str, package: str) -> list[LessonFiles]:
-    """The lessons of a room, in their order: those its package lists, then those of the index.
+def lessons_of(room: str) -> list[LessonFiles]:
+    """The lessons of a room, in their order.
 
     Raises ModuleNotFoundError where the chapter is not installed.
     """
-    found = [] if package.startswith(LESSONS) else _listed(package)
-    if package.startswith("labkit"):  # and no package that a test has put in its place
-        found += [_in_folder(lesson) for lesson in index().get(room, {})]
-    return found
+    return [_in_folder(lesson) for lesson in index().get(room, {})]
 
 
 def module_of(lesson: str, part: str) -> ModuleType:
@@ -136,18 +129,6 @@ def module_of(lesson: str, part: str) -> ModuleType:
         raise ModuleNotFoundError(f"There is no lesson {lesson!r}: run `labkit build`.")
     _in_folder(found[0])
     return importlib.import_module(f"{found[0]}.{part}")
-
-
-def _listed(package: str) -> list[LessonFiles]:
-    """The lessons that lie in a room's own package."""
-    room = importlib.import_module(package)
-    folder = Path(room.__file__).parent
-    return [
-        LessonFiles(
-            f"{package}.{name}", folder / f"{name}.toml", folder / "solutions" / f"{name}.py"
-        )
-        for name in room.LESSONS
-    ]
 
 
 def _in_folder(lesson: str) -> LessonFiles:
@@ -190,9 +171,9 @@ def _item(table: str, kind: type, id: str, given: object) -> Prediction | Quiz |
 def texts(id: str) -> Texts:
     """The texts of an exercise; ValueError if its room has none for it, or has them twice."""
     room = id.partition(".")[0]
-    package = labkit.ROOMS[room]
+    package = f"{LESSONS}.{room}"
     found = []
-    for lesson in lessons_of(room, package):
+    for lesson in lessons_of(room):
         try:
             items = lesson.items()
         except (OSError, TypeError, ValueError):  # the registry names this file

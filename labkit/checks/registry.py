@@ -32,13 +32,13 @@ class UnknownId(LookupError):
 class Registry:
     """Items by id, in the order of their rooms and lessons.
 
-    rooms   prefix of an id -> package with the exercises; each is read when it is first needed
+    rooms   what ids begin with; each is read when it is first needed
     """
 
-    def __init__(self, rooms: dict[str, str]) -> None:
+    def __init__(self, rooms: Iterable[str]) -> None:
         self.items: dict[str, Item] = {}
         self.failures: dict[str, str] = {}  # module or file -> why it could not be read
-        self._unread = dict(rooms)
+        self._unread = list(rooms)
 
     def add(self, items: Iterable[Item]) -> None:
         """Makes the items known; ValueError when an id is there twice."""
@@ -71,13 +71,13 @@ class Registry:
 
     def _read(self, room: str) -> None:
         """Every exercise, prediction and quiz of a room that was not read before."""
-        package = self._unread.pop(room, None)
-        if package is None:
+        if room not in self._unread:
             return
+        self._unread.remove(room)
         try:
-            lessons = lesson_files.lessons_of(room, package)
+            lessons = lesson_files.lessons_of(room)
         except ModuleNotFoundError as error:
-            self.failures[package] = str(error)
+            self.failures[f"{lesson_files.LESSONS}.{room}"] = str(error)
             return
         for lesson in lessons:
             exercises = self._add_from(lesson.module, lesson.exercises)
@@ -126,7 +126,7 @@ def registry() -> Registry:
 def registered(*items: Item) -> Iterator[Registry]:
     """For tests: within the block, exactly these items exist."""
     global _registry
-    before, _registry = _registry, Registry({})
+    before, _registry = _registry, Registry(())
     _registry.add(items)
     try:
         yield _registry

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from labkit.course import CourseError
 from labkit.course.config import Config
-from labkit.course.lesson import IN_FOLDER, Lesson, chapter_of, load, stem_of
+from labkit.course.lesson import SOURCE, Lesson, chapter_of, load, stem_of
 from labkit.course.notebook import Notebook
 from labkit.machine_probe import ThisMachine
 
@@ -74,7 +74,7 @@ class Course:
 
 def sources(config: Config, wanted: str | None = None) -> list[Path]:
     """The sources of all lessons, or of those `wanted` names: a chapter, a lesson or a file."""
-    found = _all_sources(config)
+    found = sorted(config.chapters.glob(f"*/source/*/{SOURCE}"), key=_full_names)
     if wanted is None:
         return found
     file = Path(wanted).resolve()
@@ -84,13 +84,6 @@ def sources(config: Config, wanted: str | None = None) -> list[Path]:
     if not chosen:
         raise CourseError(f"There is no lesson or chapter {wanted!r}. {_nearest(key, found)}")
     return chosen
-
-
-def _all_sources(config: Config) -> list[Path]:
-    """The sources of all lessons, those with a folder of their own and those without."""
-    without_folder = config.chapters.glob("*/source/*.py")
-    with_folder = config.chapters.glob(f"*/source/*/{IN_FOLDER}")
-    return sorted([*without_folder, *with_folder], key=_full_names)
 
 
 def _full_names(path: Path) -> tuple[str, str]:
@@ -115,7 +108,7 @@ def readable(config: Config, chapter: Chapter) -> tuple[list[Lesson], list[str]]
     """
     lessons: list[Lesson] = []
     broken: list[str] = []
-    for path in _all_sources(config):
+    for path in sources(config):
         if chapter_of(path).name != chapter.folder:
             continue
         try:

@@ -1,31 +1,68 @@
-"""The rules for a lesson's folder: what must lie in it, and what its modules may import.
+"""A lesson's folder: what must lie in it, and what its modules may import.
 
-Each yields a sentence for whatever is wrong, with the file and what to do.
+Everything of a lesson lies in `chapters/<chapter>/source/<name>/` and is imported as
+`labkit_lessons.<room>.<name>`. Each rule yields a sentence for whatever is wrong, with the file and
+what to do.
 """
 
 import ast
 import re
 import tomllib
 from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
 
-from labkit.course import room_files
 from labkit.course.catalogue import CHAPTERS
 from labkit.course.config import Config
-from labkit.course.lesson import IN_FOLDER, Lesson
+from labkit.course.lesson import SOURCE, Lesson, chapter_of
 
+LESSONS = "labkit_lessons"  # the package that all of them are imported from
 LESSON = re.compile(r"labkit_lessons\.\w+\.\w+")
 
 
+class Parts(NamedTuple):
+    """What an author writes beside the source, and the module that the build writes."""
+
+    exercises: Path
+    texts: Path
+    planted: Path
+    test: Path
+    solutions: Path
+
+    @property
+    def written(self) -> tuple[Path, ...]:
+        """The files of which the author is the author."""
+        return self[:-1]
+
+
+def parts(source: Path) -> Parts:
+    """The files that belong to a lesson's source."""
+    folder = source.parent
+    package = folder / "exercises" / "__init__.py"  # where one file is too small for them
+    return Parts(
+        exercises=package if package.is_file() else folder / "exercises.py",
+        texts=folder / "texts.toml",
+        planted=folder / "planted.py",
+        test=folder / f"test_{folder.name}.py",
+        solutions=folder / "solutions.py",
+    )
+
+
+def module_of(source: Path) -> str:
+    """The package that a lesson's folder is imported as: "labkit_lessons.tpu.bfloat16"."""
+    chapter = chapter_of(source).name
+    rooms = {one.folder: one.extra for one in CHAPTERS}
+    return f"{LESSONS}.{rooms.get(chapter, chapter)}.{source.parent.name}"
+
+
 def examine(lesson: Lesson, config: Config) -> list[str]:
-    """Every broken rule of one lesson's folder; none for a lesson that has no folder yet."""
-    if lesson.path.name != IN_FOLDER:
-        return []
+    """Every broken rule of one lesson's folder."""
     return [*missing(lesson, config), *other_lessons(lesson, config)]
 
 
 def missing(lesson: Lesson, config: Config) -> Iterator[str]:
     """Each part that the folder lacks."""
-    for path in room_files.in_folder(lesson.path.parent).written:
+    for path in parts(lesson.path).written:
         if not path.is_file():
             do = "write it, as CONTRIBUTING.md tells"
             yield f"{config.relative(path)} is missing: {do}."
@@ -33,7 +70,7 @@ def missing(lesson: Lesson, config: Config) -> Iterator[str]:
 
 def other_lessons(lesson: Lesson, config: Config) -> Iterator[str]:
     """Each module of the folder that imports another lesson, by name or by string."""
-    own = room_files.module_of(lesson.path)
+    own = module_of(lesson.path)
     for path in sorted(lesson.path.parent.rglob("*.py")):
         for other in sorted(_named_in(path.read_text(encoding="utf-8")) - {own}):
             do = "what two lessons share belongs into labkit"
@@ -63,9 +100,9 @@ def without_source(config: Config) -> Iterator[str]:
     """Each folder beside the lessons' own in which there is no lesson."""
     for folder in sorted(config.chapters.glob("*/source/*/")):
         files = [path for path in folder.iterdir() if path.name != "__pycache__"]
-        if folder.is_dir() and files and not (folder / IN_FOLDER).is_file():
+        if folder.is_dir() and files and not (folder / SOURCE).is_file():
             do = "write it, or delete the folder"
-            yield f"{config.relative(folder)} has no {IN_FOLDER}: {do}."
+            yield f"{config.relative(folder)} has no {SOURCE}: {do}."
 
 
 def not_installed(config: Config) -> Iterator[str]:
@@ -81,8 +118,8 @@ def not_installed(config: Config) -> Iterator[str]:
             yield f"pyproject.toml does not list {package} among its packages: {do}."
     for chapter in CHAPTERS:
         source = f"chapters/{chapter.folder}/source"
-        package = f"{room_files.LESSONS}.{chapter.extra}"
+        package = f"{LESSONS}.{chapter.extra}"
         lies_there = setup.get("package-dir", {}).get(package) == source and package in listed
-        if any(root.glob(f"{source}/*/{IN_FOLDER}")) and not lies_there:
+        if any(root.glob(f"{source}/*/{SOURCE}")) and not lies_there:
             do = f'list it, with "{package}" = "{source}" in package-dir, and run `make setup`'
             yield f"pyproject.toml does not install the lessons of {chapter.folder}: {do}."

@@ -19,7 +19,7 @@ TWINS = ("learner", "solution")
 PLAIN_TAGS = ("nbval-ignore-output", "picture", "setup", "timing")
 EXERCISE_TAG = re.compile(r"exercise:[a-z0-9_]+\.[a-z0-9_]+")
 HEADER_FIELDS = {"title": str, "minutes": int, "needs": list}
-IN_FOLDER = "lesson.py"  # the source of a lesson that has a folder; its number is in the header
+SOURCE = "lesson.py"  # in the folder that has the lesson's name; its number is in the header
 NUMBER = re.compile(r"\bnumber: *(\d+)")
 
 
@@ -44,7 +44,7 @@ class LessonCell:
 class Lesson:
     """A source that was read and found well-formed."""
 
-    path: Path  # chapters/<chapter>/source/<name>/lesson.py, or source/<n>_<name>.py
+    path: Path  # chapters/<chapter>/source/<name>/lesson.py
     stem: str  # number and name, as its notebooks are called: "3_tiles"
     title: str
     minutes: int
@@ -65,7 +65,7 @@ class Lesson:
     @property
     def plain_name(self) -> str:
         """The lesson without chapter and number, as all its files are called."""
-        return self.stem.partition("_")[2]
+        return self.path.parent.name
 
     def named_in(self, call: str) -> tuple[str, ...]:
         """The ids that its code gives to check, predict or quiz, each once; x.predict is none."""
@@ -94,20 +94,13 @@ class Lesson:
         return folder / f"{self.stem}.ipynb"
 
 
-def plain_name(path: Path) -> str:
-    """Of a source or a notebook: `tiles/lesson.py`, `3_tiles.py` or `3_tiles.ipynb` -> `tiles`."""
-    return path.parent.name if path.name == IN_FOLDER else path.stem.partition("_")[2]
-
-
 def chapter_of(path: Path) -> Path:
     """The folder of the chapter that a source lies in."""
-    return path.parents[2] if path.name == IN_FOLDER else path.parents[1]
+    return path.parents[2]
 
 
 def stem_of(path: Path) -> str:
     """Number and name of a source: `3_tiles`; `0_tiles` where its header has no number."""
-    if path.name != IN_FOLDER:
-        return path.stem
     header = percent.HEADER.match(percent.plain(path.read_text("utf-8", errors="replace")))
     number = NUMBER.search(header[1]) if header else None
     return f"{number[1] if number else 0}_{path.parent.name}"
@@ -124,7 +117,7 @@ def load(path: Path, name: str) -> Lesson:
     cells = tuple(_examined(cell, name) for cell in written)
     _examine_setup(cells, name)
     stem = stem_of(path)
-    if path.name == IN_FOLDER and stem.startswith("0_"):
+    if stem.startswith("0_"):
         do = "write `number: 3`, its place in the chapter, under `labkit:`"
         raise CourseError(f"{name}, line 1: the header lacks `number`: {do}.")
     return Lesson(

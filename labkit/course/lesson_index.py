@@ -8,27 +8,26 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from labkit.course import CourseError, room_files
+from labkit.course import CourseError, folders
 from labkit.course.config import Config
 from labkit.course.generated import GeneratedFile
-from labkit.course.lesson import IN_FOLDER, Lesson
+from labkit.course.lesson import Lesson
 
 HEAD = "# Written by `labkit build` from the lessons' folders: the ids of each lesson, by room.\n"
 
 
 def files(lessons: Sequence[Lesson], config: Config) -> list[GeneratedFile]:
-    """The index as it should be; none in a course without folders of lessons.
+    """The index as it should be; none in a course without lessons.
 
     Raises CourseError for a name, a number or an id that two lessons have.
     """
     _refuse_twice("name", {one.path: [one.plain_name] for one in lessons}, config)
     _refuse_twice("number", {one.path: [_place(one)] for one in lessons}, config)
-    inside = sorted((one for one in lessons if one.path.name == IN_FOLDER), key=_place)
-    texts = {one.path: room_files.in_folder(one.path.parent).texts for one in inside}
-    ids = {path: ids_in(file, config) for path, file in texts.items()}
+    paths = [lesson.path for lesson in sorted(lessons, key=_place)]
+    ids = {path: ids_in(folders.parts(path).texts, config) for path in paths}
     _refuse_twice("id", ids, config)
     path = config.course_root() / "labkit" / "checks" / "lesson_index.toml"
-    return [GeneratedFile(path, _text(ids).encode())] if inside else []
+    return [GeneratedFile(path, _text(ids).encode())] if paths else []
 
 
 def ids_in(texts: Path, config: Config) -> list[str]:
@@ -66,5 +65,5 @@ def _text(ids: Mapping[Path, Sequence[str]]) -> str:
     for path, own in ids.items():
         rows = "".join(f'    "{id}",\n' for id in own)
         for room in dict.fromkeys(id.partition(".")[0] for id in own):
-            rooms.setdefault(room, []).append(f'"{room_files.module_of(path)}" = [\n{rows}]\n')
+            rooms.setdefault(room, []).append(f'"{folders.module_of(path)}" = [\n{rows}]\n')
     return HEAD + "".join(f"\n[{room}]\n{''.join(rows)}" for room, rows in rooms.items())

@@ -13,11 +13,11 @@ from difflib import get_close_matches
 from pathlib import Path
 from string import Template
 
-from labkit.course import CourseError, lesson_index, room_files, solutions
+from labkit.course import CourseError, folders, lesson_index, solutions
 from labkit.course.catalogue import CHAPTERS, Chapter, Course, sources
 from labkit.course.config import Config
 from labkit.course.generated import GeneratedFile
-from labkit.course.lesson import IN_FOLDER, chapter_of, load, plain_name, stem_of
+from labkit.course.lesson import SOURCE, chapter_of, load, stem_of
 
 TEMPLATES = Path(__file__).with_name("new_lesson.toml")
 NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
@@ -45,8 +45,7 @@ class NewLesson:
     @property
     def source(self) -> Path:
         """Its source, in the folder that holds everything of it."""
-        folder = self.config.chapters / self.chapter.folder / "source" / self.name
-        return folder / IN_FOLDER
+        return self.config.chapters / self.chapter.folder / "source" / self.name / SOURCE
 
     @property
     def form(self) -> str:
@@ -66,7 +65,7 @@ class NewLesson:
             name=self.name,
             number=self.number,
             number_and_name=self.number_and_name,
-            package=room_files.module_of(self.source),
+            package=folders.module_of(self.source),
             quiz_id=f"{self.room}.{self.name}_quiz",
             title=self.name.replace("_", " ").capitalize(),
         )
@@ -100,11 +99,11 @@ def new(
 
 def _examined(config: Config, folder: str, name: str, kernel: bool, room: str | None) -> NewLesson:
     """The lesson; CourseError if there cannot be one."""
-    folders = [chapter.folder for chapter in CHAPTERS]
-    if folder not in folders:
-        near = get_close_matches(folder, folders) or folders
+    chapters = [chapter.folder for chapter in CHAPTERS]
+    if folder not in chapters:
+        near = get_close_matches(folder, chapters) or chapters
         raise CourseError(f"There is no chapter {folder!r}. Did you mean {' or '.join(near)}?")
-    chapter = CHAPTERS[folders.index(folder)]
+    chapter = CHAPTERS[chapters.index(folder)]
     if not NAME.fullmatch(name) or keyword.iskeyword(name):
         like = "such as adders_and_tables, without a number"
         raise CourseError(f"A lesson's name is lower_case_with_underscores, {like}: not {name!r}.")
@@ -124,12 +123,9 @@ def _examined(config: Config, folder: str, name: str, kernel: bool, room: str | 
 
 
 def _refuse_taken(name: str, config: Config) -> None:
-    """CourseError where a lesson, or a file of one, has the name already."""
-    taken = [path for path in sources(config) if plain_name(path) == name]
+    """CourseError where a lesson, or a folder among them, has the name already."""
+    taken = [path for path in sources(config) if path.parent.name == name]
     taken += sorted(config.chapters.glob(f"*/source/{name}"))
-    for room in (*(chapter.extra for chapter in CHAPTERS), JOINED):
-        places = room_files.without_folder(room, name, config)
-        taken += [path for path in places if path.exists()]
     if taken:
         raise CourseError(
             f"The name {name!r} is taken by {config.relative(taken[0])}: use another."
@@ -149,8 +145,7 @@ def _files(lesson: NewLesson) -> list[GeneratedFile]:
         templates["planted"][form],
         templates["notebook_test"]["all"],
     ]
-    places = room_files.in_folder(lesson.source.parent)
-    for path, text in zip(places.written, texts, strict=True):
+    for path, text in zip(folders.parts(lesson.source).written, texts, strict=True):
         files.append(GeneratedFile(path, lesson.filled(text).encode()))
     return files
 

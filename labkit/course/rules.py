@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from labkit.course import links
 from labkit.course.config import Config
-from labkit.course.lesson import plain_name
 from labkit.course.notebook import KERNELSPEC, Notebook, StoredNotebook, source_of, tags_of
 from labkit.course.output_rules import (
     alt_texts,
@@ -90,7 +89,7 @@ def kernelspec(notebook: Notebook) -> Iterator[str]:
 def lengths(notebook: Notebook) -> Iterator[str]:
     """A lesson is one sitting: its cells, their lines, its words, and its author's estimate."""
     name = notebook.name
-    guide = LONGER_LESSONS.get(plain_name(notebook.path), Guide())
+    guide = LONGER_LESSONS.get(notebook.path.stem.partition("_")[2], Guide())
     cells = len(notebook.cells)
     if cells > guide.cells:
         yield f"{name} has {cells} cells; this lesson has at most {guide.cells}. Cut or split it."

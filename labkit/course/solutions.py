@@ -13,7 +13,7 @@ import ast
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from labkit.course import CourseError, room_files
+from labkit.course import CourseError, folders
 from labkit.course.config import Config
 from labkit.course.definitions import Definition, Statement, definitions_of, statements_of
 from labkit.course.generated import GeneratedFile
@@ -52,8 +52,7 @@ def module(lesson: Lesson, config: Config) -> GeneratedFile | None:
     checked = _checked(statements, source)
     if not checked:
         return None
-    room = checked[0].id.partition(".")[0]
-    path = room_files.files(lesson.path, room, config).solutions
+    path = folders.parts(lesson.path).solutions
     head = HEAD.format(lesson=lesson.name, source=source)
     return GeneratedFile(path, _text(head, statements, checked, source).encode())
 

@@ -6,7 +6,7 @@ Each yields a sentence for whatever is wrong, with file and line.
 from collections.abc import Iterator
 from pathlib import Path
 
-from labkit.course import room_files
+from labkit.course import folders
 from labkit.course.config import Config
 from labkit.course.lesson import Lesson, LessonCell
 from labkit.course.sentences import first_difference
@@ -41,7 +41,7 @@ def _first_in(cell: LessonCell, name: str) -> Iterator[str]:
 
 def unfinished(lesson: Lesson, config: Config) -> Iterator[str]:
     """Each line of the lesson's files that `labkit new` left for its author."""
-    for path in files_of(lesson, config):
+    for path in files_of(lesson):
         if not path.is_file():
             continue
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -51,10 +51,7 @@ def unfinished(lesson: Lesson, config: Config) -> Iterator[str]:
                 yield f"{here} is still to be written: `{line.strip()[:QUOTED]}`."
 
 
-def files_of(lesson: Lesson, config: Config) -> list[Path]:
-    """The source of a lesson, its chapter's page, and all that lies elsewhere for it."""
-    rooms = {id.partition(".")[0] for id in lesson.named_in("check")}
-    found = [lesson.path, lesson.chapter / "README.md"]
-    for name in sorted(rooms):
-        found += room_files.files(lesson.path, name, config).written
-    return found
+def files_of(lesson: Lesson) -> list[Path]:
+    """The source of a lesson, its chapter's page, and what its author writes beside it."""
+    written = folders.parts(lesson.path).written
+    return [lesson.path, lesson.chapter / "README.md", *written]

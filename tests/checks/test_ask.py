@@ -198,7 +198,7 @@ def test_an_id_that_ends_like_the_word_is_meant():
 def test_two_items_with_one_id_are_refused():
     one = Prediction("toy.same", "?", "s", 0, 1)
     with pytest.raises(ValueError, match=r"Two items have the id 'toy\.same'"):
-        Registry({}).add([one, Quiz("toy.same", "?", {"a": "x"}, "a", {"a": "y"})])
+        Registry(()).add([one, Quiz("toy.same", "?", {"a": "x"}, "a", {"a": "y"})])
 
 
 def test_a_module_that_cannot_be_imported_leaves_the_others(room):
@@ -210,7 +210,7 @@ def test_a_module_that_cannot_be_imported_leaves_the_others(room):
     )
     found = Registry(labkit.ROOMS)
     assert found.find("toy.good", Exercise).oracle is max
-    with pytest.raises(UnknownId, match=r"\.bad could not be read: ModuleNotFoundError"):
+    with pytest.raises(UnknownId, match=r"\.bad\.exercises could not be read: ModuleNotFoundError"):
         found.find("toy.bad", Exercise)
 
 
@@ -253,7 +253,7 @@ def test_a_mistake_in_a_file_of_questions_names_the_file(room, old, new, says):
     found = Registry(labkit.ROOMS)
     assert found.find("toy.other_good", Prediction).unit == "s"
     assert found.find("toy.other_quiz", Quiz).options["b"] == "that"
-    with pytest.raises(UnknownId, match=rf"toy_1\.toml could not be read: .*{says}"):
+    with pytest.raises(UnknownId, match=rf"toy_1/texts\.toml could not be read: .*{says}"):
         found.find("toy.good", Prediction)
 
 
@@ -319,8 +319,8 @@ def test_a_mistake_in_the_texts_names_the_file(room, old, new, says):
     found = Registry(labkit.ROOMS)
     found.of(Exercise)
     failures = found.failures
-    assert list(failures) == ["toy_1.toml"]
-    assert re.search(says, failures["toy_1.toml"])
+    assert list(failures) == ["toy_1/texts.toml"]
+    assert re.search(says, failures["toy_1/texts.toml"])
 
 
 def test_the_courses_registry_is_readable():

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from labkit.course import claims
+from labkit.course import claims, lesson_index
 from labkit.course.build import build_lesson
 from labkit.course.catalogue import Course
 from labkit.course.config import config
@@ -24,6 +24,10 @@ PROJECT = """\
 address = ""
 tag = "v0.1.0"
 
+[tool.setuptools]
+packages = ["labkit_lessons.gpu"]
+package-dir = {"labkit_lessons.gpu" = "chapters/01_gpu/source"}
+
 [tool.pytest.ini_options]
 addopts = ["--nbval-current-env", "--nbval-sanitize-with=tests/sanitize.cfg"]
 """
@@ -34,7 +38,7 @@ LESSON = f'''\
 #     display_name: Python 3 (ipykernel)
 #     language: python
 #     name: python3
-# labkit: {{title: A tiny lesson, minutes: 25, needs: []}}
+# labkit: {{title: A tiny lesson, number: 1, minutes: 25, needs: []}}
 # ---
 
 # %% [markdown]
@@ -124,9 +128,11 @@ display({{"image/png": png, "text/plain": alt}}, raw=True, metadata={{"image/png
 
 def make_course(root: Path, lesson: str = LESSON) -> Path:
     """A course with one lesson, not yet built."""
-    source = root / "chapters" / "01_gpu" / "source" / "1_tiny.py"
-    source.parent.mkdir(parents=True)
-    source.write_text(lesson)
+    folder = root / "chapters" / "01_gpu" / "source" / "tiny"
+    folder.mkdir(parents=True)
+    (folder / "lesson.py").write_text(lesson)
+    for part in ("exercises.py", "texts.toml", "planted.py", "test_tiny.py"):
+        (folder / part).write_text("")
     (root / "chapters" / "01_gpu" / "README.md").write_text("# Chapter one\n")
     (root / "pyproject.toml").write_text(PROJECT)
     (root / "tests").mkdir()
@@ -158,7 +164,11 @@ def built_once(tmp_path_factory) -> Path:
     built = Course(config(root))
     for lesson in built.lessons():
         build_lesson(draft(lesson, built.config))
-    claims.page(built.lessons(), built.config).write()
+    for page in (
+        claims.page(built.lessons(), built.config),
+        *lesson_index.files(built.lessons(), built.config),
+    ):
+        page.write()
     return root
 
 

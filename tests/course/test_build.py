@@ -20,7 +20,7 @@ from labkit.course.notebook import Notebook, source_of
 from labkit.course.twins import setup_cell
 from labkit.course.verify import check, refusals_of
 
-SOURCE = "chapters/01_gpu/source/1_tiny.py"
+SOURCE = "chapters/01_gpu/source/tiny/lesson.py"
 
 
 def only_draft(root):
@@ -311,7 +311,8 @@ def test_check_names_changed_sources_missing_and_foreign_notebooks(course, capsy
 def test_lessons_are_found_by_chapter_name_and_file(course):
     current = config(course)
     everything = sources(current)
-    for wanted in ("01_gpu", "1_tiny", "01_gpu/1_tiny", "chapters/01_gpu/1_tiny.ipynb", SOURCE):
+    source = str(course / SOURCE)
+    for wanted in ("01_gpu", "1_tiny", "01_gpu/1_tiny", "chapters/01_gpu/1_tiny.ipynb", source):
         assert sources(current, wanted) == everything
     with pytest.raises(CourseError, match=r"no lesson or chapter '01_gp'. Did you mean 01_gpu"):
         sources(current, "01_gp")

@@ -7,7 +7,7 @@ from labkit.course.catalogue import Course
 from labkit.course.config import config
 from labkit.course.verify import refusals
 
-SOURCE = "chapters/01_gpu/source/1_tiny.py"
+SOURCE = "chapters/01_gpu/source/tiny/lesson.py"
 
 
 def edit(course, old, new):
@@ -101,7 +101,8 @@ def test_a_claim_without_an_experiment_is_refused(course, between):
 
 
 def test_a_claim_tried_twice_is_refused(course):
-    twin = course / "chapters/01_gpu/source/2_tiny.py"
-    twin.write_text((course / SOURCE).read_text())
-    with pytest.raises(CourseError, match=r"Claim C02 is on trial twice: .*1_tiny.*2_tiny"):
+    twin = course / "chapters/01_gpu/source/again/lesson.py"
+    twin.parent.mkdir()
+    twin.write_text((course / SOURCE).read_text().replace("number: 1", "number: 2"))
+    with pytest.raises(CourseError, match=r"Claim C02 is on trial twice: .*1_tiny.*2_again"):
         claims.collect(*lessons(course))

@@ -29,7 +29,7 @@ def test_build_check_and_progress_of_a_built_course(here, capsys):
 
 
 def test_build_says_what_is_still_to_do(here, capsys, no_kernel):
-    source = here / "chapters/01_gpu/source/1_tiny.py"
+    source = here / "chapters/01_gpu/source/tiny/lesson.py"
     source.write_text(source.read_text().replace("# ## Quiz\n", "# ## End\n"))
     assert main(["build"]) == 0
     printed = capsys.readouterr().out

@@ -14,7 +14,7 @@ from labkit.course.draft import draft
 from labkit.course.verify import check
 
 LESSON = "01_gpu/1_tiny.ipynb"
-SOURCE = "chapters/01_gpu/source/1_tiny.py"
+SOURCE = "chapters/01_gpu/source/tiny/lesson.py"
 
 
 def snapshot(folder):
@@ -79,7 +79,7 @@ def test_solutions_and_pages_are_copied_as_they_are(course):
     "path",
     [
         "01_gpu/2_none.ipynb",
-        "01_gpu/source/1_tiny.py",
+        "01_gpu/source/tiny/lesson.py",
         "../chapters/01_gpu/1_tiny.ipynb",
         "01_gpu/../../pyproject.toml",
         "01_gpu",

@@ -87,8 +87,8 @@ def test_what_two_lessons_have_is_refused(two, old, new, says):
 
 
 def test_a_name_that_two_chapters_have_is_refused(two):
-    (two / "chapters/01_gpu/source/1_tiny.py").rename(two / "chapters/01_gpu/source/1_first.py")
-    with pytest.raises(CourseError, match="the name 'first' is taken by chapters/01_gpu/source/1"):
+    (two / "chapters/01_gpu/source/tiny").rename(two / "chapters/01_gpu/source/first")
+    with pytest.raises(CourseError, match="the name 'first' is taken by chapters/01_gpu/source/f"):
         lesson_index.files(Course(config(two)).lessons(), config(two))
 
 
@@ -113,7 +113,7 @@ def test_what_is_not_among_the_packages_is_named(two):
 def test_a_chapter_that_is_not_installed_is_named(monkeypatch):
     lesson = "labkit_lessons.nowhere.first"
     monkeypatch.setattr("labkit.checks.lesson_files.index", lambda: {"toy": {lesson: []}})
-    found = Registry({"toy": "labkit_lessons.nowhere"})
+    found = Registry(["toy"])
     with pytest.raises(UnknownId, match=f"{lesson} is not installed: run `make setup`"):
         found.find("toy.one", Exercise)
 

@@ -109,7 +109,7 @@ def test_malformed_solutions_are_said_with_file_and_line(text, line, words):
 )
 def test_malformed_lessons_are_said_with_file_and_line(bare_course, lesson_text, old, new, words):
     assert old in lesson_text
-    path = bare_course / "chapters/01_gpu/source/1_tiny.py"
+    path = bare_course / "chapters/01_gpu/source/tiny/lesson.py"
     path.write_text(lesson_text.replace(old, new))
     with pytest.raises(CourseError) as caught:
         load(path, "a.py")
@@ -117,7 +117,7 @@ def test_malformed_lessons_are_said_with_file_and_line(bare_course, lesson_text,
 
 
 def test_the_lesson_of_the_fixture_is_well_formed(bare_course):
-    lesson = load(bare_course / "chapters/01_gpu/source/1_tiny.py", "a.py")
+    lesson = load(bare_course / "chapters/01_gpu/source/tiny/lesson.py", "a.py")
     assert (lesson.name, lesson.minutes, lesson.title) == ("01_gpu/1_tiny", 25, "A tiny lesson")
     assert lesson.notebook("learner") == bare_course / "chapters/01_gpu/1_tiny.ipynb"
     assert lesson.notebook("solution") == bare_course / "chapters/01_gpu/solutions/1_tiny.ipynb"

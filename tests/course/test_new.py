@@ -90,17 +90,13 @@ def test_a_lesson_that_joins_the_machines_has_its_exercises_in_the_course_room(t
         (["03_fpga", "1_adders"], "without a number"),
         (["03_fpga", "../adders"], "not '../adders'"),
         (["03_fpga", "class"], "not 'class'"),
-        (["03_fpga", "tiny"], "taken by chapters/01_gpu/source/1_tiny.py"),
-        (["03_fpga", "planted"], "taken by tests/exercises/planted/planted.py"),
+        (["03_fpga", "tiny"], "taken by chapters/01_gpu/source/tiny/lesson.py"),
         (["03_fpga", NAME, "--kernel"], "Only the room 'gpu' has kernel exercises: not 'fpga'"),
         (["03_fpga", NAME, "--room", "gpu"], "in the room 'fpga', or 'course'"),
         (["02_tpu", "no_source"], "taken by chapters/02_tpu/source/no_source"),
     ],
 )
 def test_bad_input_is_a_sentence_and_writes_nothing(tiny, capsys, arguments, words):
-    taken = tiny / "tests/exercises/planted/planted.py"
-    taken.parent.mkdir(parents=True)
-    taken.write_text("")
     (tiny / "chapters/02_tpu/source/no_source").mkdir(parents=True)
     before = snapshot(tiny)
     assert main(["new", *arguments]) == 1

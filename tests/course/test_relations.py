@@ -14,7 +14,7 @@ from labkit.course.relations import taken_out
 from labkit.course.verify import refusals_of
 from tests.notebooks import running
 
-SOURCE = "chapters/01_gpu/source/1_tiny.py"
+SOURCE = "chapters/01_gpu/source/tiny/lesson.py"
 LEARNER = "chapters/01_gpu/1_tiny.ipynb"
 SOLUTION = "chapters/01_gpu/solutions/1_tiny.ipynb"
 UNDER_BUILD = "# Three is right.\n"

@@ -69,12 +69,14 @@ def test_no_line_begins_what_it_did_not_begin():
 
 
 def test_a_lesson_is_refused_with_file_and_line(bare_course):
-    path = bare_course / "chapters/01_gpu/source/1_tiny.py"
+    path = bare_course / "chapters/01_gpu/source/tiny/lesson.py"
     course = config(bare_course)
     assert source_rules.examine(Course(course).lessons()[0], course) == []
     path.write_text(path.read_text().replace("# Write it down.", "# Write it\n# down."))
     lines = path.read_text().splitlines()
     [sentence] = source_rules.examine(Course(course).lessons()[0], course)
     number = lines.index("# Write it") + 1
-    assert sentence.startswith(f"chapters/01_gpu/source/1_tiny.py, line {number}: one sentence")
+    assert sentence.startswith(
+        f"chapters/01_gpu/source/tiny/lesson.py, line {number}: one sentence"
+    )
     assert "`Write it`" in sentence

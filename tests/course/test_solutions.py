@@ -7,11 +7,11 @@ from labkit.course.catalogue import Course
 from labkit.course.config import config
 from labkit.course.imports import sorted_imports
 
-SOURCE = "chapters/01_gpu/source/1_tiny.py"
+SOURCE = "chapters/01_gpu/source/tiny/lesson.py"
 HEAD = '''\
 """The solutions of lesson 01_gpu/1_tiny. Written by `labkit build` from
 
-chapters/01_gpu/source/1_tiny.py
+chapters/01_gpu/source/tiny/lesson.py
 
 Edit that, and build again. The code is as dense as it stands in the lesson.
 """
@@ -36,9 +36,9 @@ def test_a_lesson_without_exercises_has_no_module(module):
     assert module("x = 1\n# check('gpu.f', f)") is None
 
 
-def test_the_module_lies_in_the_room_of_its_ids(module, bare_course):
+def test_the_module_lies_in_the_folder_of_its_lesson(module, bare_course):
     made = module("def f(x):\n    return x\n\nf = check('tpu.f', f)")
-    assert made.path == bare_course / "labkit/tpu/exercises/solutions/tiny.py"
+    assert made.path == bare_course / "chapters/01_gpu/source/tiny/solutions.py"
     text = f'{HEAD}\n\ndef f(x):\n    return x\n\n\nSOLUTIONS = {{\n    "tpu.f": f,\n}}\n'
     assert made.data.decode() == text
 
@@ -186,7 +186,7 @@ def test_a_module_that_is_not_what_the_source_says_is_refused_and_written_anew(
     path = bare_course / SOURCE
     path.write_text(path.read_text() + "\n# %%\nadd_one = check('gpu.add_one', add_one)\n")
     build(config(bare_course))
-    name = "labkit/gpu/exercises/solutions/tiny.py"
+    name = "chapters/01_gpu/source/tiny/solutions.py"
     assert f"{name}: written" in capsys.readouterr().out
     (bare_course / name).write_text("SOLUTIONS = {}")
     course = Course(config(bare_course))

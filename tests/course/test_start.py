@@ -24,7 +24,7 @@ def store(tmp_path, monkeypatch):
 
 
 def test_the_lessons_of_a_chapter_know_what_is_in_them(course):
-    source = course / "chapters/01_gpu/source/1_tiny.py"
+    source = course / "chapters/01_gpu/source/tiny/lesson.py"
     source.write_text(source.read_text() + '\n# %%\npredict("tiny.p", 1, "s")\nquiz("tiny.q")\n')
     current = config(course)
     assert [len(readable(current, chapter)[0]) for chapter in CHAPTERS] == [1, 0, 0, 0]
@@ -79,7 +79,7 @@ def test_the_start_page_names_a_broken_copy(course, store):
     assert "[fresh copy](01_gpu/1_tiny.updated-" in page
 
 
-@pytest.mark.parametrize("file", [LESSON, "01_gpu/source/1_tiny.py"])
+@pytest.mark.parametrize("file", [LESSON, "01_gpu/source/tiny/lesson.py"])
 def test_a_broken_lesson_is_named_and_takes_no_page_down(course, store, capsys, file):
     (course / "chapters" / file).write_text("{")
     page = start.page(config(course))
@@ -92,7 +92,7 @@ def test_a_broken_lesson_is_named_and_takes_no_page_down(course, store, capsys, 
 
 
 def test_the_table_of_progress(course, store, capsys):
-    source = course / "chapters/01_gpu/source/1_tiny.py"
+    source = course / "chapters/01_gpu/source/tiny/lesson.py"
     source.write_text(source.read_text() + '\n# %%\npredict("a", 1, "s")\npredict("b", 1, "s")\n')
     store(
         exercises={"tiny.add_one": {"attempts": 1, "solved": True}},

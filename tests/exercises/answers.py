@@ -1,7 +1,5 @@
 """All exercises, and the answers to them that each lesson's planted.py holds.
 
-Those of a lesson without a folder of its own lie in planted/<lesson>.py.
-
 The planted answers are written without looking at the misconceptions that labkit.checks compares
 with. Each is a whole answer, or a named edit of the solution (edits.py):
 
@@ -19,7 +17,6 @@ import runpy
 from collections import defaultdict
 from collections.abc import Iterable
 from itertools import chain, zip_longest
-from pathlib import Path
 
 import pytest
 
@@ -28,9 +25,7 @@ from labkit.checks.registry import registry
 from tests.exercises.edits import COURSE
 from tests.night import DEAR
 
-FOLDER = Path(__file__).parent
-FOUND = {path.stem: path for path in FOLDER.glob("planted/*.py")}
-FOUND |= {path.parent.name: path for path in COURSE.glob("chapters/*/source/*/planted.py")}
+FOUND = {path.parent.name: path for path in COURSE.glob("chapters/*/source/*/planted.py")}
 LESSONS = {name: runpy.run_path(str(FOUND[name])) for name in sorted(FOUND)}
 FILES = [*LESSONS.values()]
 PLANTED = {id: plants for file in FILES for id, plants in file["PLANTED"].items()}

@@ -1,8 +1,7 @@
 """Of each exercise: where its cases part a right answer from the eight classes of slips.
 
-The classes.toml of a lesson, or classes/<lesson>.toml of one that has no folder, has a row for each
-exercise. For each class it names planted answers of this exercise that slip so, or says why nobody
-can:
+The classes.toml of a lesson has a row for each exercise. For each class it names planted answers of
+this exercise that slip so, or says why nobody can:
 
     size        right for one value of a count or constant alone: two workers, four lanes
     rounding    a float before a `ceil`, a sum of rounded parts, the upper of two middle values
@@ -19,7 +18,6 @@ sentence of the text that fixes them. Every count and constant that is open take
 
 import tomllib
 from collections import defaultdict
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,13 +28,8 @@ from tests.exercises.test_exercises import cases, in_ranks
 
 CLASSES = ("size", "rounding", "type", "state", "cost", "handshake", "forbidden", "right")
 NOT_HERE = "cannot matter: "
-FILES = [
-    *(Path(__file__).parent / "classes").glob("*.toml"),
-    *COURSE.glob("chapters/*/source/*/classes.toml"),
-]
-ROWS = {
-    id: row for path in sorted(FILES) for id, row in tomllib.loads(path.read_text("utf-8")).items()
-}
+FILES = sorted(COURSE.glob("chapters/*/source/*/classes.toml"))
+ROWS = {id: row for path in FILES for id, row in tomllib.loads(path.read_text("utf-8")).items()}
 
 
 def names_for(id, kind):

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from labkit.course import claims, links, room_files, rules, source_rules
+from labkit.course import claims, folders, links, rules, source_rules
 from labkit.course.catalogue import Course
 from labkit.course.config import config
 from labkit.course.draft import draft
@@ -81,8 +81,7 @@ def test_the_links_of_the_pages_lead_somewhere(path):
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
 def test_its_solved_cells_run_in_the_test_of_its_numbers(lesson):
     """By day that test alone runs them: nbval runs what the learner opens."""
-    room = lesson.named_in("check")[0].partition(".")[0]
-    test = room_files.files(lesson.path, room, CONFIG).test
+    test = folders.parts(lesson.path).test
     assert test.is_file() and re.search(r"(=|return|yield) Run\(", test.read_text("utf-8"))
 
 
