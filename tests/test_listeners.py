@@ -63,15 +63,15 @@ LISTENERS = {
     "labkit/distributed/monitoring.py subprocess.Popen": SOCKETS + "test_tensorboard",
     "labkit/distributed/parameter_server/role_process.py context.Process": SOCKETS
     + "test_parameter_servers",
-    "labkit/distributed/parameter_server/held_port.py holder.bind": "it does not listen",
+    "labkit/distributed/parameter_server/crew.py holder.bind": "it does not listen",
     "labkit/distributed/parameter_server/roles.py Server": SOCKETS + "test_parameter_servers",
     "labkit/distributed/parameter_server/server.py socket.create_server": SOCKETS
     + "test_parameter_servers",
     "labkit/distributed/processes.py context.Process": SOCKETS + "test_ranks",
     "labkit/distributed/rank.py dist.init_process_group": SOCKETS + "test_ranks",
     "labkit/distributed/rank.py signature(real).bind": NO_SOCKET,
-    "labkit/distributed/rank_exercise.py inspect.signature(answer).bind": NO_SOCKET,
-    "labkit/distributed/new_network.py context.Process": A_PIPE,
+    "labkit/distributed/rank_judge.py inspect.signature(answer).bind": NO_SOCKET,
+    "labkit/distributed/launch.py context.Process": A_PIPE,
     "labkit/distributed/refereed_run.py context.Process": A_PIPE,
     "labkit/distributed/relay.py socket.create_server": SOCKETS + "test_ranks",
     "labkit/distributed/relay.py subprocess.Popen": SOCKETS + "test_ranks",

@@ -5,8 +5,7 @@ results into the learner's, in every case that it can be tried on, it is the lik
 slip fits, what the wrong values have in common is told: a factor, a place, the kind of case.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial
 from warnings import catch_warnings, simplefilter
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from labkit.checks.array_changes import ArrayFunction
 from labkit.checks.borders import another_length, missing_limit
+from labkit.checks.call_causes import CallSearch
 from labkit.checks.case_features import (
     Features,
     features_of,
@@ -22,13 +22,12 @@ from labkit.checks.case_features import (
     size_features,
 )
 from labkit.checks.chunks import chunks_missing
-from labkit.checks.equality import Pair, equal
-from labkit.checks.expected import Outputs, outputs_for
+from labkit.checks.equality import Pair
 from labkit.checks.items import Case, Exercise
-from labkit.checks.phrasing import argument_name
 from labkit.checks.places import where_argument, wrong_kind, wrong_places
 from labkit.checks.proportions import distance, factor, rounded_to_few_bits, sizes_of
 from labkit.checks.slips import input_slips, output_slips
+from labkit.checks.trials import ENOUGH, Trial
 
 _SINGLE = {  # what a single number may be of those that are asked for
     "sum": np.sum,
@@ -38,21 +37,6 @@ _SINGLE = {  # what a single number may be of those that are asked for
     "first": lambda values: values.flat[0],
     "last": lambda values: values.flat[-1],
 }
-ENOUGH = 3  # values of a wrong result that a slip must explain: fewer agree by chance
-
-
-@dataclass(frozen=True, eq=False)
-class Trial:
-    """One case: what the learner's function gave, output by output, and what was expected.
-
-    got    None for an output that is not there, or is no array of numbers
-    error  what the function raised, if it did
-    """
-
-    case: Case
-    got: list[np.ndarray | None]
-    expected: Outputs
-    error: BaseException | None
 
 
 def likely_cause(exercise: Exercise, trials: list[Trial], output: int | None) -> str | None:
@@ -91,51 +75,8 @@ def likely_cause(exercise: Exercise, trials: list[Trial], output: int | None) ->
         return next((sentence for sentence in found if sentence is not None), None)
 
 
-class _Search:
-    """The search for one output of an exercise, among all cases that can speak."""
-
-    def __init__(self, exercise: Exercise, trials: list[Trial], output: int) -> None:
-        self.exercise = exercise
-        self.output = output
-        self.in_order = trials
-        # Small results come first: they are the quickest to speak against a slip.
-        self.trials = sorted(trials, key=lambda trial: trial.expected[output].size)
-        self.right = [trial for trial in self.trials if self._is_right(trial)]
-        self.wrong = [trial for trial in self.trials if not self._is_right(trial)]
-        self.seen = [trial for trial in self.wrong if trial.got[output] is not None]
-        most = max(len(trial.case.args) for trial in trials)  # of ranks, cases have 1 to 4
-        self.names = [argument_name(exercise.oracle, position) for position in range(most)]
-
-    def _is_right(self, trial: Trial) -> bool:
-        return self._is_result(trial, trial.expected[self.output])
-
-    def _is_result(self, trial: Trial, candidate: np.ndarray) -> bool:
-        """Whether the learner's function gave this."""
-        return equal(trial.got[self.output], candidate, self.exercise)
-
-    def _explains(
-        self, candidate_of: Callable[[Trial], np.ndarray | None], everywhere: bool = True
-    ) -> bool:
-        """Whether a candidate is the learner's result wherever there is one, or where it is wrong.
-
-        A candidate that cannot be computed for a case speaks against itself where the learner is
-        right, and otherwise not at all.
-        """
-        explained = 0
-        for trial in self.seen:
-            candidate = candidate_of(trial)
-            if candidate is None:
-                continue
-            if not self._is_result(trial, candidate):
-                return False
-            explained += np.isfinite(candidate).sum()  # infinities agree by chance
-        for trial in self.right if everywhere else ():
-            candidate = candidate_of(trial)
-            if candidate is None or not self._is_result(trial, candidate):
-                return False
-        return explained >= ENOUGH
-
-    # The seekers, in their order.
+class _Search(CallSearch):
+    """The seekers; `likely_cause` has their order."""
 
     def zeros(self) -> str | None:
         """Nothing but 0 in all outputs: many a slip of the arguments makes zeros, too."""
@@ -150,91 +91,11 @@ class _Search:
             )
         return "every value is 0, in all cases: what makes it 0?"
 
-    def unsteady(self) -> str | None:
-        """Two calls with the same arguments differ."""
-        firsts: dict[str, Trial] = {}
-        for trial in self.in_order:
-            first = firsts.setdefault(repr(_data(trial.case.args)), trial)
-            got, before = trial.got[self.output], first.got[self.output]
-            if got is not None and before is not None and not np.array_equal(got, before, True):
-                return (
-                    "two calls with the same arguments give different results: they depend on "
-                    "chance, or on the calls before."
-                )
-        return None
-
-    def kept_between_calls(self) -> str | None:
-        """Wrong where a shape comes again, since something is kept from the call before."""
-        if self.wrong and all(self._adds_earlier_results(trial) for trial in self.wrong):
-            return "the results of earlier calls are added: something is kept between two calls."
-        last = self.in_order[-1]
-        seen = [_shapes(trial.case) for trial in self.in_order[:-1]]
-        if len(self.wrong) == 1 and self.wrong[0] is last and _shapes(last.case) in seen:
-            return (
-                "it is right at the first call with these sizes, and wrong at the second, with "
-                "other numbers: something is kept from one call to the next."
-            )
-        return None
-
-    def wrong_when_called_again(self) -> str | None:
-        """Right at first, and wrong in all later calls, or where the first case comes again."""
-        first, last = self.in_order[0], self.in_order[-1]
-        if len(self.in_order) < ENOUGH or first in self.wrong:
-            return None
-        is_last = self.wrong == [last] and last.case.name == f"{first.case.name} again"
-        if not is_last and self.right != [first]:
-            return None
-        return (
-            "it is right at first, and wrong when it is called again: is something kept? What "
-            "stands outside the function, or is the default of a parameter, lives from call to "
-            "call."
-        )
-
     def few_bits(self) -> str | None:
         """Errors of both signs that are as small as those of a type with few bits."""
         if len(self.seen) < max(len(self.wrong), 2):
             return None
         return rounded_to_few_bits(self.exercise, self._pairs(self.seen))
-
-    def kept_from_the_first_call(self) -> str | None:
-        """Calls with arrays as long as before get an argument, or the result, of the first one.
-
-        A single wrong call says so only where it is the last one: another may agree by chance.
-        """
-        if not self.wrong or (len(self.wrong) == 1 and self.wrong[0] is not self.in_order[-1]):
-            return None
-        firsts: dict[str, tuple] = {}
-        pairs = []  # a trial, and the arguments of the first call that looks like it
-        for trial in self.in_order:
-            form = repr(_shapes(trial.case, numbers=False))
-            pairs.append((trial, firsts.setdefault(form, trial.case.args)))
-        if len(firsts) == 1:  # only numbers: what is the same in all calls is a constant
-            return None
-        everything = range(len(self.names))
-        for kept in (everything, *([place] for place in everything)):
-            if all(self._is_of_the_first(*pair, kept) for pair in pairs):
-                what = "the result" if kept is everything else f"`{self.names[kept[0]]}`"
-                return (
-                    f"at a call with arguments as long as before, {what} is still that of the "
-                    "first such call: something is kept from one call to the next."
-                )
-        return None
-
-    def _is_of_the_first(self, trial: Trial, first: tuple, kept: Iterable[int]) -> bool:
-        """Whether this is the result with the arguments at the places `kept` of the first call."""
-        args = list(trial.case.args)
-        for place in kept:
-            args[place : place + 1] = first[place : place + 1]
-        candidate = self._of_changed_arguments(trial, lambda _: tuple(args))
-        return candidate is not None and self._is_result(trial, candidate)
-
-    def _adds_earlier_results(self, trial: Trial) -> bool:
-        """Whether the results of all calls before with a result of this shape are in it too."""
-        own = trial.expected[self.output]
-        before = self.in_order[: self.in_order.index(trial)]
-        results = [earlier.expected[self.output] for earlier in before]
-        same_shape = [result for result in results if result.shape == own.shape]
-        return bool(same_shape) and self._is_result(trial, own + sum(same_shape))
 
     def outputs_swapped(self) -> str | None:
         """Another output of the oracle stands where this one belongs."""
@@ -255,18 +116,6 @@ class _Search:
             if self._explains(partial(self._of_changed_arguments, change=change), everywhere):
                 return sentence
         return None
-
-    def _of_changed_arguments(
-        self, trial: Trial, change: Callable[[tuple], tuple]
-    ) -> np.ndarray | None:
-        try:
-            with np.errstate(all="ignore"), catch_warnings():
-                simplefilter("ignore")
-                args = change(trial.case.args)
-            found = outputs_for(self.exercise, self.exercise.oracle, args)[self.output]
-        except Exception:  # the changed arguments do not fit each other
-            return None
-        return None if found.dtype == object else found  # whole numbers beyond 64 bits
 
     def output_slip(self, everywhere: bool = True) -> str | None:
         """The learner's results are the oracle's, changed."""
@@ -297,9 +146,6 @@ class _Search:
         pairs = self._pairs(self.trials)
         sizes = [sizes_of(trial.case, self.names) for trial in self.trials]
         return factor(self.exercise, pairs, sizes) or distance(self.exercise, pairs, sizes)
-
-    def _pairs(self, trials: list[Trial]) -> list[Pair]:
-        return [Pair(trial.got[self.output], trial.expected[self.output]) for trial in trials]
 
     def kind_of_case(self) -> str | None:
         """Right or wrong by a number among the arguments, or by a square."""
@@ -398,31 +244,6 @@ class _Search:
         return separating(right, wrong, asked)
 
 
-def _shapes(case: Case, numbers: bool = True) -> list:
-    """What two calls with new data have in common: with whole numbers, which may be sizes."""
-    return [_shape(value, numbers) for value in case.args]
-
-
-def _data(value: object) -> object:
-    """Something whose text tells two arguments apart wherever they differ."""
-    if isinstance(value, np.ndarray):
-        return value.shape, value.dtype.str, value.tobytes()
-    if isinstance(value, list | tuple):
-        return [_data(one) for one in value]
-    return value
-
-
 def _is_constant(values: np.ndarray) -> bool:
     """Whether all numbers are the same one; there may be one alone, or none."""
     return bool((values == values.flat[:1]).all() or np.isnan(values).all())
-
-
-def _shape(value: object, numbers: bool) -> object:
-    """What is left of an argument without its data; arrays lie within tuples, too."""
-    if isinstance(value, np.ndarray):
-        return value.shape
-    if isinstance(value, list | tuple):
-        return [_shape(one, numbers) for one in value]
-    if isinstance(value, int):
-        return value if numbers else None
-    return value if isinstance(value, str) else None

@@ -8,13 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from labkit.checks.as_given import has_own_work
-from labkit.checks.causes import Trial, likely_cause
+from labkit.checks.causes import likely_cause
 from labkit.checks.compare import returned_arrays
 from labkit.checks.equality import equal
 from labkit.checks.expected import Outputs, expected_outputs
 from labkit.checks.items import Case, Exercise, Misconception, Refused
 from labkit.checks.phrasing import number_pair
 from labkit.checks.problem import Problem
+from labkit.checks.trials import Trial
 from labkit.checks.watch import CaseRun
 
 _EXPLAINED = ("value", "shape", "raised", "nan")  # kinds of problems that may have a known cause

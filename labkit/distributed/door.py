@@ -5,7 +5,7 @@
 
 At most MOST_STRANGERS callers have not proved it yet, each for PROOF seconds; when one more comes,
 the oldest of them is left. Who holds the secret and is left in such a crowd calls again. A closed
-door's port is free to every user of the computer, unless it is held (held_port.py).
+door's port is free to every user of the computer, unless it is held (crew.py).
 """
 
 import socket

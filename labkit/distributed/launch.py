@@ -10,12 +10,17 @@ The processes have joined one group of `torch.distributed` before the function b
 """
 
 import os
+import sys
 from collections.abc import Callable
 from contextlib import closing
+from functools import cache
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from labkit.distributed.errors import LaunchError, LaunchInterrupted
+from labkit.distributed import closed_network
+from labkit.distributed.errors import LaunchError, LaunchInterrupted, NoClosedNetwork
+from labkit.distributed.rank_network import RankNetwork
 
 TIMEOUT = 60.0  # seconds
 RANK_BYTES = 150 << 20  # of memory that a rank has for itself, once it has joined the group
@@ -87,7 +92,7 @@ def _launched(
     outside: bool,
     folder: Path,
 ) -> list[Any]:
-    from labkit.distributed import new_network, told
+    from labkit.distributed import told
     from labkit.distributed.backends import on_one_machine
     from labkit.distributed.parcels import SharedFile
     from labkit.distributed.processes import Processes
@@ -97,7 +102,7 @@ def _launched(
     with SharedFile() as call:
         spans = parcel.write(call)
         chosen = on_one_machine()  # empty where the user has chosen an interface
-        network = new_network.of_ranks() if chosen and backend == "gloo" and not outside else None
+        network = network_of_ranks() if chosen and backend == "gloo" and not outside else None
         environment = dict(os.environ) | chosen
         meeting = str(folder / "meeting")
         job = Job(spans, ranks, backend, meeting, environment, network, str(folder))
@@ -202,3 +207,41 @@ def _refuse_too_large(ranks: int, size: int) -> None:
         f"{ranks} ranks need about {needed / 1e9:.1f} GB of memory{of_what}, and "
         f"{free / 1e9:.1f} GB are free here: {advice}."
     )
+
+
+@cache
+def network_of_ranks() -> RankNetwork | None:
+    """The network of all ranks which this process launches; None where the system allows none.
+
+    A process makes it and ends; the descriptors keep it for as long as this process lives.
+    """
+    if sys.platform != "linux":
+        return None
+    from labkit.distributed.processes import process_context, without_program
+
+    context = process_context()
+    here, there = context.Pipe()
+    process = context.Process(target=_make, args=(there,))
+    with without_program():
+        process.start()
+    there.close()
+    with here:
+        network = _opened(process.pid) if here.recv() else None
+    process.join()
+    process.close()
+    return network
+
+
+def _opened(pid: int) -> RankNetwork:
+    names = ("user", "net")
+    return RankNetwork(*(os.open(f"/proc/{pid}/ns/{name}", os.O_RDONLY) for name in names))
+
+
+def _make(there: Connection) -> None:
+    """Enters a new network, says whether it could, and stays until it has been looked at."""
+    try:
+        closed_network.enter()
+        there.send(True)
+        there.poll(None)
+    except NoClosedNetwork:
+        there.send(False)

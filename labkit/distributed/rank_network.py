@@ -1,6 +1,6 @@
 """The network of a launch's ranks: a loopback of their own, which nobody else reaches.
 
-    network = of_ranks()             # new_network.py; None where the system makes none
+    network = network_of_ranks()     # launch.py; None where the system makes none
     Process(..., args=(network,))    # each rank gets it at its start
     network.enter()                  # first of all, there
 

@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from labkit.distributed import LaunchError, backends, closed_network, launch, new_network
+from labkit.distributed import LaunchError, backends, closed_network, launch
+from labkit.distributed.launch import _make, network_of_ranks
 from tests.no_namespaces import forbid
 
 ENOUGH = 300.0  # seconds: only ends a launch that would hang
@@ -90,7 +91,7 @@ def test_the_maker_says_that_it_is_forbidden(monkeypatch):
 
     said = []
     monkeypatch.setattr(closed_network, "_unshare", refuses)
-    new_network._make(type("Pipe", (), {"send": said.append}))
+    _make(type("Pipe", (), {"send": said.append}))
     assert said == [False]
 
 
@@ -118,5 +119,5 @@ def test_whoever_has_no_rights_gets_it_too():
 
 
 def test_another_system_has_none(monkeypatch):
-    monkeypatch.setattr(new_network.sys, "platform", "darwin")
-    assert new_network.of_ranks.__wrapped__() is None
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert network_of_ranks.__wrapped__() is None

@@ -17,7 +17,7 @@ from labkit.checks.handed_on import hand_on
 from labkit.checks.items import Refused
 from labkit.course.catalogue import Course
 from labkit.course.config import config
-from labkit.distributed.rank_exercise import RankJudge
+from labkit.distributed.rank_judge import RankJudge
 from labkit.gpu.simt.errors import KernelError
 from tests.exercises.answers import (
     ALSO_RIGHT,

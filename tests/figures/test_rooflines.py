@@ -3,7 +3,7 @@
 import numpy as np
 
 from labkit import figures
-from labkit.figures import rooflines, style
+from labkit.figures import climbs, style
 from labkit.hardware import machine
 from labkit.provenance import measured, predicted, published
 
@@ -42,7 +42,7 @@ LIBRARY = 23.2  # TFLOP/s, published without an intensity
 def drawn_climb(monkeypatch):
     """The figure of LADDER and its alt text."""
     drawn = []
-    monkeypatch.setattr("labkit.figures.rooflines.show", lambda *given: drawn.append(given))
+    monkeypatch.setattr("labkit.figures.climbs.show", lambda *given: drawn.append(given))
     theirs = {step: row[2] for step, row in LADDER.items() if row[2] is not None}
     theirs["library"] = LIBRARY
     figures.climb(
@@ -88,7 +88,7 @@ def test_the_circles_of_a_climb_stand_at_their_intensity_and_the_diamonds_beside
     for x, _ in marks(axes, "o"):
         assert np.abs(x - at).min() < 0.1, "at a step's intensity"
     for x, _ in marks(axes, "D"):
-        assert np.abs(x - rooflines.ASIDE - at).min() < 0.1, "right of a step's circle"
+        assert np.abs(x - climbs.ASIDE - at).min() < 0.1, "right of a step's circle"
 
 
 def test_the_marks_of_a_climb_can_be_told_apart(monkeypatch):

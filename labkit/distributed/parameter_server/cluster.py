@@ -10,7 +10,7 @@
 
 They are long-lived: started once, and gone at the end of the block, after `end()`, when Python
 ends, and when the notebook's process dies. Until then no other user of the computer can take the
-port of a server that has died (held_port.py). Lesson parameter_servers.
+port of a server that has died (crew.py). Lesson parameter_servers.
 """
 
 from __future__ import annotations

@@ -21,7 +21,6 @@ from typing import Any, NoReturn
 
 from labkit.distributed import told
 from labkit.distributed.errors import LaunchError
-from labkit.distributed.parameter_server.held_port import held_port
 from labkit.distributed.parameter_server.role_process import RoleProcess, started
 from labkit.distributed.parameter_server.roles import Place
 from labkit.distributed.processes import START_PATIENCE
@@ -182,3 +181,18 @@ def _end_all(roles: dict[str, RoleProcess], ports: dict[str, socket.socket]) -> 
         role.close()
     for held in ports.values():
         held.close()
+
+
+def held_port(host: str = "127.0.0.1") -> socket.socket:
+    """Holds a free port of this machine until the socket, which does not listen, is closed.
+
+    When a server has died, its port would be free to every user of the computer: a stranger there
+    could be silent, and workers would wait for it. While it is held, who calls is refused as at a
+    free port, and the same user's servers may bind it again. Both ends set SO_REUSEPORT: the system
+    lets nobody but that user share the port then. SO_REUSEADDR on the holder would let in everybody
+    who sets it.
+    """
+    holder = socket.socket()
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    holder.bind((host, 0))
+    return holder

@@ -52,7 +52,7 @@ class Server:
     checkpoint   the file that the request `save` writes, if any
     is_copy      whether it waits for another server, and follows that one (replication.py)
     number       of the cluster's servers, or of the one that this is the copy of
-    held         whether who starts it holds the port for it (held_port.py)
+    held         whether who starts it holds the port for it (crew.py)
     greeted      numbers of the workers that have come since it was made
     stopped      set when a client has sent `stop`
 

@@ -11,8 +11,8 @@ import pytest
 
 from labkit.distributed.handshake import new_secret
 from labkit.distributed.parameter_server.cluster import Cluster
+from labkit.distributed.parameter_server.crew import held_port
 from labkit.distributed.parameter_server.errors import ServerError
-from labkit.distributed.parameter_server.held_port import held_port
 from labkit.distributed.parameter_server.server import Server
 
 SECRET = new_secret()

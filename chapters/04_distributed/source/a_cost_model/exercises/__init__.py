@@ -1,6 +1,5 @@
 """The exercises of lesson a_cost_model: a link's fit, and two orders compared."""
 
-from labkit_lessons.distributed.a_cost_model.exercises.fit import fit_link
-from labkit_lessons.distributed.a_cost_model.exercises.order import rank_correlation
+from labkit_lessons.distributed.a_cost_model.exercises import fit, order
 
-EXERCISES = [fit_link, rank_correlation]
+EXERCISES = [fit.fit_link, order.rank_correlation]

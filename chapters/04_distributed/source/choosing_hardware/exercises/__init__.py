@@ -1,7 +1,5 @@
 """The exercises of lesson choosing_hardware: how many machines, what binds, and the cheapest."""
 
-from labkit_lessons.distributed.choosing_hardware.exercises.cheapest import cheapest
-from labkit_lessons.distributed.choosing_hardware.exercises.count import machines_needed
-from labkit_lessons.distributed.choosing_hardware.exercises.step import step_parts
+from labkit_lessons.distributed.choosing_hardware.exercises import cheapest, count, step
 
-EXERCISES = [machines_needed, step_parts, cheapest]
+EXERCISES = [count.machines_needed, step.step_parts, cheapest.cheapest]

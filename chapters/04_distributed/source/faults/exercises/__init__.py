@@ -1,7 +1,5 @@
 """The exercises of lesson faults: who is who, each push once, how often to store a checkpoint."""
 
-from labkit_lessons.distributed.faults.exercises.apply_once import apply_once
-from labkit_lessons.distributed.faults.exercises.cost import cost_of_faults
-from labkit_lessons.distributed.faults.exercises.tf_config import tf_config
+from labkit_lessons.distributed.faults.exercises import apply_once, cost, tf_config
 
-EXERCISES = [tf_config, apply_once, cost_of_faults]
+EXERCISES = [tf_config.tf_config, apply_once.apply_once, cost.cost_of_faults]

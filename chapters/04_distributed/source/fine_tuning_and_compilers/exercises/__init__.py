@@ -1,6 +1,5 @@
 """The exercises of lesson fine_tuning_and_compilers: LoRA, and a fair stopwatch."""
 
-from labkit_lessons.distributed.fine_tuning_and_compilers.exercises.compare import compare
-from labkit_lessons.distributed.fine_tuning_and_compilers.exercises.lora import lora_layer
+from labkit_lessons.distributed.fine_tuning_and_compilers.exercises import compare, lora
 
-EXERCISES = [lora_layer, compare]
+EXERCISES = [lora.lora_layer, compare.compare]

@@ -1,7 +1,5 @@
 """The exercises of lesson hybrid_and_sharded: a sharded step, bytes of a rank, a mesh's groups."""
 
-from labkit_lessons.distributed.hybrid_and_sharded.exercises.groups import group_along
-from labkit_lessons.distributed.hybrid_and_sharded.exercises.rank_bytes import bytes_per_rank
-from labkit_lessons.distributed.hybrid_and_sharded.exercises.step import sharded_step
+from labkit_lessons.distributed.hybrid_and_sharded.exercises import groups, rank_bytes, step
 
-EXERCISES = [sharded_step, bytes_per_rank, group_along]
+EXERCISES = [step.sharded_step, rank_bytes.bytes_per_rank, groups.group_along]

@@ -1,7 +1,5 @@
 """The exercises of lesson serving: a percentile, slots of tokens in blocks, who joins a batch."""
 
-from labkit_lessons.distributed.serving.exercises.joins import who_joins
-from labkit_lessons.distributed.serving.exercises.percentile import latency_percentile
-from labkit_lessons.distributed.serving.exercises.slots import token_slots
+from labkit_lessons.distributed.serving.exercises import joins, percentile, slots
 
-EXERCISES = [latency_percentile, token_slots, who_joins]
+EXERCISES = [percentile.latency_percentile, slots.token_slots, joins.who_joins]

@@ -1,0 +1,10 @@
+"""The exercises of lesson the_systolic_array: feeds, one cycle, a count, an address."""
+
+from labkit_lessons.tpu.the_systolic_array.exercises import (
+    cycles,
+    implicit_rows,
+    skew,
+    systolic_step,
+)
+
+EXERCISES = [skew.skew, systolic_step.systolic_step, cycles.cycles, implicit_rows.implicit_rows]
