@@ -54,11 +54,6 @@ class ThisMachine:
         """Whether a TPU chip is here."""
         return self.tpu_chips > 0
 
-    @property
-    def has_pynq(self) -> bool:
-        """Whether this is a Pynq board."""
-        return bool(self.pynq)
-
     def __str__(self) -> str:
         memory = f"{self.memory / 2**30:.0f} GiB" if self.memory else "memory unknown"
         here = [found or f"no {kind}" for kind, found in self.accelerators.items()]

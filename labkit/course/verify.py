@@ -55,25 +55,25 @@ def refusals(drafts: Sequence[Draft], course: Course, everything: bool = False) 
         found += folders.not_installed(course.config)
         for page in links.pages(course.config):
             found += links.dead(page, links.text_of(page, course.config), course.config)
-    try:
-        for page in lesson_index.files(course.lessons(), course.config):
-            if not page.is_stored():
-                name = course.config.relative(page.path)
-                found.append(f"{name} is not what the lessons' folders say: run `labkit build`.")
-    except CourseError as error:
-        found.append(str(error))
-    try:
-        if not claims.page(course.lessons(), course.config).is_stored():
-            found.append("CLAIMS.md is not what the lessons say: run `labkit build`.")
-    except CourseError as error:
-        found.append(str(error))
-    try:
-        for page in measured.files(course.config):
-            if not page.is_stored():
-                name = course.config.relative(page.path)
-                found.append(f"{name} is not what the reports of GPUs say: run `labkit build`.")
-    except CourseError as error:
-        found.append(str(error))
+    return found + pages_out_of_sync(course)
+
+
+def pages_out_of_sync(course: Course) -> list[str]:
+    """A sentence for whatever between the lessons is not what they, or reports of GPUs, say."""
+    found = []
+    lessons, config = course.lessons(), course.config
+    sources = {
+        "the lessons' folders": lambda: lesson_index.files(lessons, config),
+        "the lessons": lambda: [claims.page(lessons, config)],
+        "the reports of GPUs": lambda: measured.files(config),
+    }
+    for who, pages in sources.items():
+        try:
+            names = [config.relative(page.path) for page in pages() if not page.is_stored()]
+        except CourseError as error:
+            found.append(str(error))
+        else:
+            found += [f"{name} is not what {who} say: run `labkit build`." for name in names]
     return found
 
 

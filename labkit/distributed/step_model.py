@@ -164,8 +164,3 @@ def _bytes_of_update(model: LanguageModel, layout: Layout) -> float:
     """What the optimizer reads and writes: all 16 bytes of each weight that it updates, twice."""
     shared = layout.data if layout.stage >= 1 else 1
     return 2 * sum(MIXED.values()) * parameters_of_rank(model, layout) / shared
-
-
-def hidden_share(terms: StepTerms) -> float:
-    """Of what travels between data ranks, the share that does not show; 1 if nothing travels."""
-    return terms.hidden / terms.data if terms.data else 1.0

@@ -117,11 +117,6 @@ def matmul_split(a: np.ndarray, b: np.ndarray, parts: int = 2) -> np.ndarray:
     return total
 
 
-def matmul_bf16x3(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """`matmul_split` with two parts: three times the work, and 16 bits instead of 8."""
-    return matmul_split(a, b, parts=2)
-
-
 def error_bound(K: int, unit_roundoff: float) -> float:
     """gamma_K = K u / (1 - K u): what K roundings in a row can do at worst, relatively.
 

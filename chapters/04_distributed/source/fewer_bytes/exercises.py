@@ -1,6 +1,7 @@
 """The exercises of lesson fewer_bytes: the largest numbers, and local steps."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -87,7 +88,7 @@ WRONG_TOP_K = SimpleNamespace(
     by_gradient=lambda inputs: outcome(
         inputs, lambda g, e, k: np.where(largest(np.abs(g), k) > 0, g + e, 0)
     ),
-    summed=lambda inputs: outcome(inputs, mean=sum),
+    summed=partial(outcome, mean=sum),
     one_more=lambda inputs: outcome(inputs, lambda g, e, k: largest(g + e, min(k + 1, len(g)))),
     one_less=lambda inputs: outcome(inputs, lambda g, e, k: largest(g + e, max(k - 1, 1))),
     smallest=lambda inputs: outcome(
@@ -103,20 +104,18 @@ WRONG_TOP_K = SimpleNamespace(
         lambda g, e, k: np.where(largest(g + e, k) != 0, g, 0),
         kept=lambda g, e, sent, mean: np.where(sent == 0, g + e, 0),
     ),
-    halved=lambda inputs: outcome(inputs, mean=lambda sent: sum(sent) / np.float32(2)),
+    halved=partial(outcome, mean=lambda sent: sum(sent) / np.float32(2)),
     by_k=lambda inputs: outcome(inputs, mean=lambda sent: sum(sent) / np.float32(inputs[0][2])),
     own_only=lambda inputs: [(largest(g + e, k), g + e - largest(g + e, k)) for g, e, k in inputs],
     at_own_places=at_own_places,
     everything=lambda inputs: outcome(
         inputs, mean=lambda _: mean_of([g + e for g, e, _ in inputs])
     ),
-    nothing_kept=lambda inputs: outcome(inputs, kept=lambda g, e, sent, mean: np.zeros_like(g)),
-    without_old_error=lambda inputs: outcome(inputs, kept=lambda g, e, sent, mean: g - sent),
-    gradient_elsewhere=lambda inputs: outcome(
-        inputs, kept=lambda g, e, sent, mean: np.where(sent == 0, g, 0)
-    ),
-    kept_from_mean=lambda inputs: outcome(inputs, kept=lambda g, e, sent, mean: g + e - mean),
-    sent_is_kept=lambda inputs: outcome(inputs, kept=lambda g, e, sent, mean: sent),
+    nothing_kept=partial(outcome, kept=lambda g, e, sent, mean: np.zeros_like(g)),
+    without_old_error=partial(outcome, kept=lambda g, e, sent, mean: g - sent),
+    gradient_elsewhere=partial(outcome, kept=lambda g, e, sent, mean: np.where(sent == 0, g, 0)),
+    kept_from_mean=partial(outcome, kept=lambda g, e, sent, mean: g + e - mean),
+    sent_is_kept=partial(outcome, kept=lambda g, e, sent, mean: sent),
 )
 
 
@@ -224,15 +223,15 @@ WRONG_LOCAL = SimpleNamespace(
         inputs, lambda step, every, steps: step % every == 0, before=True
     ),
     once=lambda inputs: trained(inputs, lambda step, every, steps: step + 1 == every),
-    summed=lambda inputs: trained(inputs, average=sum),
-    uphill=lambda inputs: trained(inputs, slope=-1.0),
-    of_rank_0=lambda inputs: trained(inputs, average=lambda weights: weights[0]),
+    summed=partial(trained, average=sum),
+    uphill=partial(trained, slope=-1.0),
+    of_rank_0=partial(trained, average=lambda weights: weights[0]),
     every_second=lambda inputs: trained(inputs, lambda step, every, steps: step % 2 == 1),
     last_step_missing=lambda inputs: trained(
         [(w, x[:-1], y[:-1], rate, every) for w, x, y, rate, every in inputs]
     ),
     rate_by_ranks=lambda inputs: trained(inputs, slope=1 / len(inputs)),
-    halved=lambda inputs: trained(inputs, average=lambda weights: sum(weights) / np.float32(2)),
+    halved=partial(trained, average=lambda weights: sum(weights) / np.float32(2)),
 )
 
 

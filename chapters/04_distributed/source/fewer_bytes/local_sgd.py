@@ -21,7 +21,6 @@ from labkit.distributed.network import transport
 from labkit.distributed.one_big_batch import forward_backward
 
 if TYPE_CHECKING:
-    import numpy as np
     import torch
 
 Batches = Iterable[tuple["torch.Tensor", "torch.Tensor"]]
@@ -99,16 +98,6 @@ def federated_round(
         raise ValueError("federated_round: no rank has examples.")
     average_parameters(model, examples / total, all_reduce)
     return losses
-
-
-def unlike_shards(labels: "np.ndarray", ranks: int) -> "list[np.ndarray]":
-    """Which examples each rank has, sorted by class: with as many classes as ranks, one each.
-
-    labels[N] -> `ranks` arrays of places in it, which share nothing and are N in all.
-    """
-    import numpy as np
-
-    return np.array_split(np.argsort(labels, kind="stable"), ranks)
 
 
 def sgd_with_momentum(weights: "Iterable[torch.Tensor]", lr: float) -> "torch.optim.Optimizer":

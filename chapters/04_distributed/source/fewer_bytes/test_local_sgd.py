@@ -1,6 +1,5 @@
 """Averaged parameters against averaged gradients: alike for plain SGD and H = 1, not otherwise."""
 
-import numpy as np
 import pytest
 import torch
 
@@ -108,13 +107,6 @@ def test_ranks_of_a_federated_round_may_make_unlike_numbers_of_steps():
     (first, weights), (second, others) = launch(program, 2, timeout=ENOUGH)
     assert (first, second) == (2, 4)
     assert one_big_batch.largest_difference(weights, others) == 0
-
-
-def test_unlike_shards_share_nothing_and_leave_nothing():
-    labels = np.array([3, 0, 1, 2, 0, 3, 1, 2, 2])
-    shards = local_sgd.unlike_shards(labels, 2)
-    assert sorted(np.concatenate(shards)) == list(range(9))
-    assert [sorted(set(labels[shard])) for shard in shards] == [[0, 1, 2], [2, 3]]
 
 
 @pytest.mark.parametrize("every", [0, -1, 1.0, True])

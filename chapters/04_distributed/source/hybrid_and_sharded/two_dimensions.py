@@ -24,7 +24,7 @@ from labkit.distributed.tensor_parallel.group import tensor_group
 from labkit.distributed.tensor_parallel.model import split_model
 from labkit.distributed.tensor_parallel.split import join_states
 from labkit_lessons.distributed.hybrid_and_sharded.mesh_groups import Mesh
-from labkit_lessons.distributed.hybrid_and_sharded.trained import mean_losses, share_of
+from labkit_lessons.distributed.hybrid_and_sharded.trained import share_of
 
 Weights = dict[str, torch.Tensor]
 Trained = tuple[list[float | None], Weights]  # of one rank: its losses, its part of the weights
@@ -120,8 +120,3 @@ def joined_pipeline(results: Sequence[Trained], sides: tuple[int, int]) -> Weigh
     for _, weights in results[: sides[1]]:
         whole |= weights
     return whole
-
-
-def mean_of_known(results: Sequence[Trained]) -> list[float]:
-    """Step by step, over all ranks that know a loss."""
-    return mean_losses([losses for losses, _ in results if losses[0] is not None])

@@ -4,6 +4,7 @@ Lesson faults.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -199,27 +200,15 @@ WRONG_ONCE = SimpleNamespace(
         0,
     ),
     twice_but_counted=twice_but_counted,
-    by_step=lambda w, arrived, rate: applied(w, arrived, rate, key=lambda push: push[1]),
-    by_worker=lambda w, arrived, rate: applied(w, arrived, rate, key=lambda push: push[0]),
-    by_gradient=lambda w, arrived, rate: applied(
-        w, arrived, rate, key=lambda push: push[2].tobytes()
-    ),
-    by_worker_and_gradient=lambda w, arrived, rate: applied(
-        w, arrived, rate, key=lambda push: (push[0], push[2].tobytes())
-    ),
-    by_sum=lambda w, arrived, rate: applied(w, arrived, rate, key=lambda push: push[0] + push[1]),
-    by_text=lambda w, arrived, rate: applied(
-        w, arrived, rate, key=lambda push: f"{push[0]}{push[1]}"
-    ),
-    by_hundreds=lambda w, arrived, rate: applied(
-        w, arrived, rate, key=lambda push: 100 * push[0] + push[1]
-    ),
-    by_thousands=lambda w, arrived, rate: applied(
-        w, arrived, rate, key=lambda push: 1000 * push[0] + push[1]
-    ),
-    as_a_set=lambda w, arrived, rate: applied(
-        w, arrived, rate, key=lambda push: frozenset(push[:2])
-    ),
+    by_step=partial(applied, key=lambda push: push[1]),
+    by_worker=partial(applied, key=lambda push: push[0]),
+    by_gradient=partial(applied, key=lambda push: push[2].tobytes()),
+    by_worker_and_gradient=partial(applied, key=lambda push: (push[0], push[2].tobytes())),
+    by_sum=partial(applied, key=lambda push: push[0] + push[1]),
+    by_text=partial(applied, key=lambda push: f"{push[0]}{push[1]}"),
+    by_hundreds=partial(applied, key=lambda push: 100 * push[0] + push[1]),
+    by_thousands=partial(applied, key=lambda push: 1000 * push[0] + push[1]),
+    as_a_set=partial(applied, key=lambda push: frozenset(push[:2])),
     first_one_missing=lambda w, arrived, rate: applied(w, arrived[1:], rate),
     last_one_missing=lambda w, arrived, rate: applied(w, arrived[:-1], rate),
     mean=mean_applied,

@@ -1,5 +1,6 @@
 """Exercise distributed.may_begin: who may begin a step under a bound."""
 
+from collections.abc import Callable
 from types import SimpleNamespace
 
 import numpy as np
@@ -31,20 +32,25 @@ def within_the_bound(finished: np.ndarray, bound: int) -> np.ndarray:
     return finished - finished.min() <= bound
 
 
+def ahead_of(reference: Callable[[np.ndarray], object]) -> Callable:
+    """As if a worker's lead were the one over reference(finished)."""
+    return lambda finished, bound: finished - reference(finished) <= bound
+
+
 WRONG_BEGIN = SimpleNamespace(
     strictly=lambda finished, bound: finished - finished.min() < bound,
     at_least=lambda finished, bound: finished - finished.min() >= bound,
     one_more=lambda finished, bound: finished - finished.min() <= bound + 1,
     ignores_others=lambda finished, bound: finished <= bound,
     from_the_fastest=lambda finished, bound: finished.max() - finished <= bound,
-    from_the_mean=lambda finished, bound: finished - finished.mean() <= bound,
-    from_worker_0=lambda finished, bound: finished - finished[0] <= bound,
-    from_the_last_worker=lambda finished, bound: finished - finished[-1] <= bound,
-    from_the_median=lambda finished, bound: finished - np.median(finished) <= bound,
+    from_the_mean=ahead_of(np.mean),
+    from_worker_0=ahead_of(lambda finished: finished[0]),
+    from_the_last_worker=ahead_of(lambda finished: finished[-1]),
+    from_the_median=ahead_of(np.median),
     by_rank=lambda finished, bound: finished.argsort().argsort() <= bound,
-    by_place_of_the_slowest=lambda finished, bound: finished - finished.argmin() <= bound,
-    from_the_second=lambda finished, bound: finished - np.sort(finished)[:2][-1] <= bound,
-    from_the_one_before=lambda finished, bound: finished - np.roll(finished, 1) <= bound,
+    by_place_of_the_slowest=ahead_of(np.argmin),
+    from_the_second=ahead_of(lambda finished: np.sort(finished)[:2][-1]),
+    from_the_one_before=ahead_of(lambda finished: np.roll(finished, 1)),
     at_least_1=lambda finished, bound: finished - finished.min() <= max(bound, 1),
     over_the_next=lambda finished, bound: np.array(
         [done - max(finished[finished < done], default=done) <= bound for done in finished]
@@ -52,9 +58,7 @@ WRONG_BEGIN = SimpleNamespace(
     all_or_nobody=lambda finished, bound: np.full(
         len(finished), finished.max() - finished.min() <= bound
     ),
-    beginners_left_out=lambda finished, bound: (
-        finished - min(finished[finished > 0], default=0) <= bound
-    ),
+    beginners_left_out=ahead_of(lambda finished: min(finished[finished > 0], default=0)),
     slowest_alone=lambda finished, bound: finished == finished.min(),
     who_waits=lambda finished, bound: finished - finished.min() > bound,
     everybody=lambda finished, bound: np.full(len(finished), True),

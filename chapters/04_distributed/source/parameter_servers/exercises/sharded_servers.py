@@ -1,6 +1,7 @@
 """Exercise distributed.sharded_servers: a step through two servers, each with half of w."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -128,24 +129,24 @@ def gradient_comes_back(inputs: Step) -> list[np.ndarray]:
 
 
 WRONG_SERVERS = SimpleNamespace(
-    summed=lambda inputs: after_the_step(inputs, divisor=lambda workers: 1),
-    over_all_ranks=lambda inputs: after_the_step(inputs, divisor=lambda n: n + SERVERS),
-    over_the_servers=lambda inputs: after_the_step(inputs, divisor=lambda workers: SERVERS),
-    over_all_but_one=lambda inputs: after_the_step(inputs, divisor=lambda n: n + SERVERS - 1),
-    first_and_last=lambda inputs: after_the_step(inputs, chosen=first_and_last),
-    all_but_the_last=lambda inputs: after_the_step(inputs, chosen=lambda gradients: gradients[:-1]),
-    all_but_the_first=lambda inputs: after_the_step(inputs, chosen=lambda gradients: gradients[1:]),
-    first_worker=lambda inputs: after_the_step(
-        inputs, divisor=lambda workers: 1, chosen=lambda gradients: gradients[:1]
+    summed=partial(after_the_step, divisor=lambda workers: 1),
+    over_all_ranks=partial(after_the_step, divisor=lambda n: n + SERVERS),
+    over_the_servers=partial(after_the_step, divisor=lambda workers: SERVERS),
+    over_all_but_one=partial(after_the_step, divisor=lambda n: n + SERVERS - 1),
+    first_and_last=partial(after_the_step, chosen=first_and_last),
+    all_but_the_last=partial(after_the_step, chosen=lambda gradients: gradients[:-1]),
+    all_but_the_first=partial(after_the_step, chosen=lambda gradients: gradients[1:]),
+    first_worker=partial(
+        after_the_step, divisor=lambda workers: 1, chosen=lambda gradients: gradients[:1]
     ),
-    last_worker=lambda inputs: after_the_step(
-        inputs, divisor=lambda workers: 1, chosen=lambda gradients: gradients[-1:]
+    last_worker=partial(
+        after_the_step, divisor=lambda workers: 1, chosen=lambda gradients: gradients[-1:]
     ),
-    uphill=lambda inputs: after_the_step(inputs, slope=lambda rate: -rate),
-    no_rate=lambda inputs: after_the_step(inputs, slope=lambda rate: 1),
-    divided_by_rate=lambda inputs: after_the_step(inputs, slope=lambda rate: 1 / rate),
-    in_float16=lambda inputs: after_the_step(inputs, chosen=as_float16),
-    swapped=lambda inputs: after_the_step(inputs, order=(1, 0)),
+    uphill=partial(after_the_step, slope=lambda rate: -rate),
+    no_rate=partial(after_the_step, slope=lambda rate: 1),
+    divided_by_rate=partial(after_the_step, slope=lambda rate: 1 / rate),
+    in_float16=partial(after_the_step, chosen=as_float16),
+    swapped=partial(after_the_step, order=(1, 0)),
     halves_swapped=halves_swapped,
     shorter_first=shorter_first,
     own_gradient_alone=own_gradient_alone,

@@ -160,6 +160,11 @@ def neighbours_only(traffic: Traffic) -> str | None:
     return None
 
 
+def as_if(*changes: Callable, **named: Callable) -> Callable:
+    """A wrong idea: `by_hand` with other functions than its own."""
+    return lambda given: by_hand(given, *changes, **named)
+
+
 gpipe_stage = rank_exercise(
     "distributed.gpipe_stage",
     solution=solutions.gpipe_stage,
@@ -176,34 +181,30 @@ gpipe_stage = rank_exercise(
         layers,
     ),
     wrong={
-        "last_only": lambda given: by_hand(given, only(slice(-1, None))),
-        "first_only": lambda given: by_hand(given, only(slice(0, 1))),
-        "first_missing": lambda given: by_hand(given, only(slice(1, None))),
-        "last_missing": lambda given: by_hand(given, only(slice(None, -1))),
-        "first_goal": lambda given: by_hand(given, first_goal),
-        "no_goal": lambda given: by_hand(given, lambda y, goal: mean_error(y, 0 * goal)),
-        "by_rows_again": lambda given: by_hand(
-            given, lambda y, goal: mean_error(y, goal) / y.shape[1]
-        ),
+        "last_only": as_if(only(slice(-1, None))),
+        "first_only": as_if(only(slice(0, 1))),
+        "first_missing": as_if(only(slice(1, None))),
+        "last_missing": as_if(only(slice(None, -1))),
+        "first_goal": as_if(first_goal),
+        "no_goal": as_if(lambda y, goal: mean_error(y, 0 * goal)),
+        "by_rows_again": as_if(lambda y, goal: mean_error(y, goal) / y.shape[1]),
         "by_ranks": changed(lambda dw, w, ranks: dw / ranks),
         "a_step": changed(lambda dw, w, ranks: w - dw),
-        "not_divided": lambda given: by_hand(given, scaled(lambda m: m)),
-        "divided_twice": lambda given: by_hand(given, scaled(lambda m: 1 / m)),
-        "as_it_came": lambda given: by_hand(given, mean_error, where_square(lambda dy, w: dy)),
-        "not_transposed": lambda given: by_hand(given, mean_error, where_square(np.matmul)),
-        "rows_not_counted": lambda given: by_hand(given, divided_by(lambda m, n, wide: m)),
-        "every_number": lambda given: by_hand(given, divided_by(lambda m, n, wide: m * n * wide)),
-        "undivided": lambda given: by_hand(given, divided_by(lambda m, n, wide: 1)),
-        "divided_by_all": lambda given: by_hand(given, mean_error, divided_again),
+        "not_divided": as_if(scaled(lambda m: m)),
+        "divided_twice": as_if(scaled(lambda m: 1 / m)),
+        "as_it_came": as_if(mean_error, where_square(lambda dy, w: dy)),
+        "not_transposed": as_if(mean_error, where_square(np.matmul)),
+        "rows_not_counted": as_if(divided_by(lambda m, n, wide: m)),
+        "every_number": as_if(divided_by(lambda m, n, wide: m * n * wide)),
+        "undivided": as_if(divided_by(lambda m, n, wide: 1)),
+        "divided_by_all": as_if(mean_error, divided_again),
         "own_goals": own_goals,
-        "the_loss": lambda given: by_hand(
-            given, lambda y, goal: (y - goal) * mean_error(y, goal) / 2
-        ),
-        "squared": lambda given: by_hand(given, lambda y, goal: (y - goal) * mean_error(y, goal)),
-        "first_input": lambda given: by_hand(given, mean_error, inputs=lambda a, y, x: x),
-        "own_output": lambda given: by_hand(given, mean_error, inputs=lambda a, y, x: y),
-        "dw_sent": lambda given: by_hand(given, mean_error, by_the_sum_so_far),
-        "negative": lambda given: by_hand(given, scaled(lambda m: -1)),
+        "the_loss": as_if(lambda y, goal: (y - goal) * mean_error(y, goal) / 2),
+        "squared": as_if(lambda y, goal: (y - goal) * mean_error(y, goal)),
+        "first_input": as_if(mean_error, inputs=lambda a, y, x: x),
+        "own_output": as_if(mean_error, inputs=lambda a, y, x: y),
+        "dw_sent": as_if(mean_error, by_the_sum_so_far),
+        "negative": as_if(scaled(lambda m: -1)),
     },
     results=("dw",),
     demand=neighbours_only,
