@@ -14,6 +14,8 @@ names both shapes and the rule (`labkit.shapes`).
 
 Lesson gradients_and_convolutions derives `linear`, `conv2d` and their gradients. Lesson
 training uses all of them in one step, and derives the update, `sgd`.
+
+Dense: a sum of the mathematics is one line, with all its letters.
 """
 
 import numpy as np

@@ -52,7 +52,15 @@ def shifts(dimensions: int) -> Iterator[Change]:
         what = f"is shifted by one place{axis_text(axis, dimensions)}"
         for step in (1, -1):
             yield what, partial(np.roll, shift=step, axis=axis)
-            yield what, partial(_shifted, step=step, axis=axis, repeat=False)
+            yield (
+                what,
+                partial(
+                    _shifted,
+                    step=step,
+                    axis=axis,
+                    repeat=False,
+                ),
+            )
             yield what, partial(_shifted, step=step, axis=axis, repeat=True)
 
 

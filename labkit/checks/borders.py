@@ -28,7 +28,10 @@ def missing_limit(exercise: Exercise, pairs: list[Pair]) -> str | None:
         below.append(want[low])
     if sum(part.size for part in (*above, *below)) < ENOUGH or not _share(above, below):
         return None
-    parts = [_beyond(np.concatenate(above), "above"), _beyond(np.concatenate(below), "below")]
+    parts = [
+        _beyond(np.concatenate(above), "above"),
+        _beyond(np.concatenate(below), "below"),
+    ]
     sides = " or ".join(filter(None, parts))
     return f"the wrong values are {sides}, where they should stop: a limit is missing."
 
@@ -46,7 +49,11 @@ def _beyond(limits: np.ndarray, word: str) -> str:
     return f"{word} the {'largest' if word == 'above' else 'smallest'} of the others"
 
 
-def another_length(exercise: Exercise, pairs: list[Pair], sizes: list[Sizes]) -> str | None:
+def another_length(
+    exercise: Exercise,
+    pairs: list[Pair],
+    sizes: list[Sizes],
+) -> str | None:
     """A sentence when a result is right up to the length of something, and wrong behind it.
 
     It takes two cases that end at two lengths: one alone may end there by chance.

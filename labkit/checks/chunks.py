@@ -42,7 +42,12 @@ def chunks_missing(
     return None
 
 
-def _said(exercise: Exercise, rank: int, args: tuple, pair: Pair) -> Iterator[str]:
+def _said(
+    exercise: Exercise,
+    rank: int,
+    args: tuple,
+    pair: Pair,
+) -> Iterator[str]:
     """What holds of a wrong result, in which a chunk is right or stands in another's place."""
     ranks = ranks_of(args)
     if rank >= ranks or pair.got.shape != pair.want.shape:

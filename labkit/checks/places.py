@@ -51,7 +51,12 @@ def where_argument(
     masks, what = infinite, "not finite"
     if not any(mask.any() for mask in infinite):
         masks, what = [~close(pair.got, pair.want, exercise) for pair in pairs], "wrong"
-    kinds = {"0": _is_zero, "negative": _is_negative, "positive": _is_positive, "NaN": np.isnan}
+    kinds = {
+        "0": _is_zero,
+        "negative": _is_negative,
+        "positive": _is_positive,
+        "NaN": np.isnan,
+    }
     for word, is_one in kinds.items():
         if all(np.array_equal(is_one(v), mask) for v, mask in zip(values, masks, strict=True)):
             return f"exactly those values are {what} for which `{name}` is {word}."
@@ -136,7 +141,11 @@ def _of_one_kind(pairs: list[Pair], wrong: list[np.ndarray]) -> str | None:
     if len(given) > 1 and _all_are(_is_zero, given):
         return "every wrong value is 0: what makes it 0, or leaves it unwritten?"
     any_right = any(values.size for values in right)
-    kinds = {"negative": _is_negative, "positive": _is_positive, "0": _is_zero}
+    kinds = {
+        "negative": _is_negative,
+        "positive": _is_positive,
+        "0": _is_zero,
+    }
     for word, is_one in kinds.items():
         if not _all_are(is_one, should_be):
             continue

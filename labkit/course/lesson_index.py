@@ -21,8 +21,16 @@ def files(lessons: Sequence[Lesson], config: Config) -> list[GeneratedFile]:
 
     Raises CourseError for a name, a number or an id that two lessons have.
     """
-    _refuse_twice("name", {one.path: [one.plain_name] for one in lessons}, config)
-    _refuse_twice("number", {one.path: [_place(one)] for one in lessons}, config)
+    _refuse_twice(
+        "name",
+        {one.path: [one.plain_name] for one in lessons},
+        config,
+    )
+    _refuse_twice(
+        "number",
+        {one.path: [_place(one)] for one in lessons},
+        config,
+    )
     paths = [lesson.path for lesson in sorted(lessons, key=_place)]
     ids = {path: ids_in(folders.parts(path).texts, config) for path in paths}
     _refuse_twice("id", ids, config)

@@ -13,7 +13,8 @@ from labkit.distributed.posts import Ask, Ended, Post, Raised, Unfit, Wait, Wher
 
 KNOWN = {("numpy", "ndarray"), ("numpy", "dtype")}
 for module in ("numpy.core", "numpy._core"):  # before NumPy 2, and since
-    KNOWN |= {(f"{module}.multiarray", "_reconstruct"), (f"{module}.multiarray", "scalar")}
+    KNOWN.add((f"{module}.multiarray", "_reconstruct"))
+    KNOWN.add((f"{module}.multiarray", "scalar"))
     KNOWN.add((f"{module}.numeric", "_frombuffer"))
 for one in (Where, Post, Wait, Ask, Raised, Ended, Unfit, Hit, Line):
     KNOWN.add((one.__module__, one.__qualname__))

@@ -59,7 +59,10 @@ def routes_picture(messages: Iterable[Message], ranks: int) -> None:
     axes.set_aspect("equal")
     axes.axis("off")
     said = "; ".join(f"rank {a} to rank {b} {_size(size)}" for (a, b), size in links.items())
-    show(figure, f"{ranks} ranks as circles, with an arrow for what each sends: {said or 'none'}.")
+    show(
+        figure,
+        f"{ranks} ranks as circles, with an arrow for what each sends: {said or 'none'}.",
+    )
 
 
 def timeline_picture(records: Sequence[Sequence[Message]], word: str = "measured") -> None:
@@ -89,7 +92,13 @@ def timeline_picture(records: Sequence[Sequence[Message]], word: str = "measured
         axes.plot(ends, down, color=INK, linewidth=0.8, marker=".", markersize=4)
     for label, colour in (("sends", BLUE), ("receives", ORANGE)):
         axes.scatter([], [], marker="s", color=colour, label=label)
-    axes.plot([], [], color=INK, linewidth=0.8, label="a message, from its send to its receive")
+    axes.plot(
+        [],
+        [],
+        color=INK,
+        linewidth=0.8,
+        label="a message, from its send to its receive",
+    )
     figure.legend(loc="outside lower center", ncols=3, fontsize=9, frameon=False)
     axes.set_yticks(range(len(records)), [f"rank {rank}" for rank in range(len(records))])
     axes.set_ylim(len(records) - 0.45, -0.55)
@@ -150,7 +159,16 @@ def _draw_rank(axes: Axes, x: float, y: float, rank: int) -> None:
     from matplotlib.patches import Circle
 
     axes.add_patch(Circle((x, y), CIRCLE, facecolor=PALE, edgecolor=QUIET, zorder=5))
-    axes.text(x, y, f"{rank}", ha="center", va="center", weight="bold", fontsize=11, zorder=6)
+    axes.text(
+        x,
+        y,
+        f"{rank}",
+        ha="center",
+        va="center",
+        weight="bold",
+        fontsize=11,
+        zorder=6,
+    )
 
 
 def _size(size: int) -> str:

@@ -77,7 +77,16 @@ def other_type(value: Any, right: Any, kind: np.dtype) -> np.dtype | None:
     value = np.asarray(value)
     if value.dtype == kind or value.shape != right.shape:
         return None
-    return value.dtype if np.allclose(value, right, rtol=1e-4, equal_nan=True) else None
+    return (
+        value.dtype
+        if np.allclose(
+            value,
+            right,
+            rtol=1e-4,
+            equal_nan=True,
+        )
+        else None
+    )
 
 
 def _of_form(rank: int, value: Any, right: Any, results: tuple[str, ...]) -> Any:

@@ -89,7 +89,13 @@ def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=Fal
     def finish(parts):
         fill(output_tensor, b"".join(parts))
 
-    return _together("all_gather_into_tensor", input_tensor, input_tensor, finish, async_op)
+    return _together(
+        "all_gather_into_tensor",
+        input_tensor,
+        input_tensor,
+        finish,
+        async_op,
+    )
 
 
 def reduce_scatter(output, input_list, op=dist.ReduceOp.SUM, group=None, async_op=False):
@@ -196,7 +202,15 @@ def _together(
     """A collective on `tensor`, to which this rank gives `given`."""
     data = b"" if given is None else bytes_of(contiguous(given))
     what = {} if tensor is None else about(contiguous(tensor))
-    number = line().post("collective", name, **what, data=data, root=root, op=op, late=late)
+    number = line().post(
+        "collective",
+        name,
+        **what,
+        data=data,
+        root=root,
+        op=op,
+        late=late,
+    )
     work = Work(number, name, given if late else None, lambda done: finish(done.data))
     if late:
         return work

@@ -23,7 +23,13 @@ def send(tensor, dst=None, group=None, tag=0, group_dst=None):
 
 def isend(tensor, dst=None, group=None, tag=0, group_dst=None):
     """As torch.distributed.isend."""
-    return _send("isend", tensor, other_rank(dst, group_dst, group), tag, late=True)
+    return _send(
+        "isend",
+        tensor,
+        other_rank(dst, group_dst, group),
+        tag,
+        late=True,
+    )
 
 
 def recv(tensor, src=None, group=None, tag=0, group_src=None):
@@ -35,7 +41,13 @@ def recv(tensor, src=None, group=None, tag=0, group_src=None):
 
 def irecv(tensor, src=None, group=None, tag=0, group_src=None):
     """As torch.distributed.irecv."""
-    return _receive("irecv", tensor, _source(src, group_src, group), tag, late=True)
+    return _receive(
+        "irecv",
+        tensor,
+        _source(src, group_src, group),
+        tag,
+        late=True,
+    )
 
 
 def batch_isend_irecv(p2p_op_list):
@@ -53,7 +65,14 @@ def _send(name: str, tensor: torch.Tensor, to: int, tag: int, late: bool = False
 
 def _receive(name: str, tensor: torch.Tensor, source: int | None, tag: int, late: bool = False):
     contiguous(tensor)
-    number = line().post("receive", name, **about(tensor), peer=source, tag=tag, late=late)
+    number = line().post(
+        "receive",
+        name,
+        **about(tensor),
+        peer=source,
+        tag=tag,
+        late=late,
+    )
 
     def finish(done):
         fill(tensor, done.data[0])

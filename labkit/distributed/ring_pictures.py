@@ -95,9 +95,22 @@ def _draw(axes: Axes, state: State, ranks: int, step: int, corner: tuple[float, 
             text = _name(state[rank][chunk], ranks)
             axes.text(x + 0.5, y + 0.5, text, ha="center", va="center", fontsize=7.5)
     for chunk in range(ranks):
-        axes.text(left + chunk + 0.5, top - 0.12, f"c{chunk}", ha="center", fontsize=7.5)
+        axes.text(
+            left + chunk + 0.5,
+            top - 0.12,
+            f"c{chunk}",
+            ha="center",
+            fontsize=7.5,
+        )
     title = "the start" if step == 0 else f"after step {step}"
-    axes.text(left + ranks / 2, top - 0.85, title, ha="center", fontsize=9, weight="bold")
+    axes.text(
+        left + ranks / 2,
+        top - 0.85,
+        title,
+        ha="center",
+        fontsize=9,
+        weight="bold",
+    )
 
 
 def _fill(complete: bool, new: bool) -> str:

@@ -25,4 +25,8 @@ def wrapped(sources: Sources, top: str, text: str) -> Sources:
     name = f"{top}.sv"
     if name in sources.names:
         raise RTLError(f"{name} is a name that the course needs: call your file differently.")
-    return replace(sources, files=(*sources.files, (name, text)), top=top)
+    return replace(
+        sources,
+        files=(*sources.files, (name, text)),
+        top=top,
+    )

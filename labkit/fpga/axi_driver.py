@@ -130,7 +130,12 @@ class AxiRun:
         """Queues words (uint64) with the `last` of each."""
         words = np.ascontiguousarray(words, np.uint64)
         lasts = np.ascontiguousarray(lasts, np.uint8)
-        self._driver.axi_send(self._run, words.ctypes.data, lasts.ctypes.data, len(words))
+        self._driver.axi_send(
+            self._run,
+            words.ctypes.data,
+            lasts.ctypes.data,
+            len(words),
+        )
 
     def drop(self) -> None:
         """Forgets the words that were not taken yet."""

@@ -43,7 +43,10 @@ def peaks(
     for start in range(0, len(images), BATCH):
         seen = convnet.activations(weights, images[start : start + BATCH])
         for name in TENSORS:
-            kept[name] = _largest(np.append(kept[name], seen[name]), count[name])
+            kept[name] = _largest(
+                np.append(kept[name], seen[name]),
+                count[name],
+            )
     return {name: float(values.min()) for name, values in kept.items()}
 
 
@@ -52,7 +55,11 @@ def scale_of(peak: float) -> float:
     return float(peak) / INT8_PEAK if peak > 0 else 1.0
 
 
-def weight_scales(weights: np.ndarray, bias: np.ndarray, input_scale: float) -> np.ndarray:
+def weight_scales(
+    weights: np.ndarray,
+    bias: np.ndarray,
+    input_scale: float,
+) -> np.ndarray:
     """The scale of each output channel's weights[K,...], max |w_k| / 127: float64[K].
 
     A bias is an int32 in steps of input_scale * scale. A channel whose weights are all 0, or tiny

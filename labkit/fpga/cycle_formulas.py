@@ -9,6 +9,8 @@ Every module is a pipeline: a word per cycle, and a latency that is paid once. S
     cycles = words that go in + latency
 
 where the latency is the number of registers on the way.
+
+Dense: each function is one formula, with a size for each of its arguments.
 """
 
 from math import ceil, log2

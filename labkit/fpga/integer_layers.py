@@ -5,6 +5,8 @@
 No step uses a real number. Products are summed in int32; the weights decide whether a sum can
 leave it, and a layer whose weights could is refused before anything is added. The letters are
 those of `labkit.reference`. Lesson int8_from_the_formula derives the arithmetic.
+
+Dense: a layer is a sum over windows, and a line names all axes of its arrays.
 """
 
 from dataclasses import dataclass

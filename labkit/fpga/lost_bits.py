@@ -31,7 +31,14 @@ def harmless(sources: Sources, parameters: dict[str, int], folder: Path) -> set[
 
     An assignment is there once for each size of its module, and has to be harmless in all of them.
     """
-    options = ["--lint-only", "--dump-tree-json", "-Wno-fatal", "--no-timing", "--Mdir", "tree"]
+    options = [
+        "--lint-only",
+        "--dump-tree-json",
+        "-Wno-fatal",
+        "--no-timing",
+        "--Mdir",
+        "tree",
+    ]
     run_verilator(options, sources, parameters, folder)
     trees = sorted((folder / "tree").glob("*_width.tree.json"))
     if not trees:  # it has stopped before, at what it does not know

@@ -3,6 +3,8 @@
 A port of W bits carries 0 .. 2^W - 1, or -2^(W-1) .. 2^(W-1) - 1 where it is signed. Lane i of a
 packed word has the bits i * bits and up, so lane 0 is the lowest
 (lesson a_convolution_as_a_stream).
+
+Dense: the bits of a word are shifts and masks, and a line says where one lane lies.
 """
 
 from collections.abc import Sequence

@@ -24,7 +24,12 @@ class Stalls(Structure):
 
 class Offered(Structure):
     _fields_ = [(name, c_int) for name in ("valid", "ready", "data", "last", "words")]
-    _fields_ += [("values", c_void_p), ("lasts", c_void_p), ("count", c_int64), ("stalls", Stalls)]
+    _fields_ += [
+        ("values", c_void_p),
+        ("lasts", c_void_p),
+        ("count", c_int64),
+        ("stalls", Stalls),
+    ]
 
 
 class Taken(Structure):
@@ -33,14 +38,24 @@ class Taken(Structure):
 
 
 class Plain(Structure):
-    _fields_ = [("port", c_int), ("words", c_int), ("values", c_void_p), ("count", c_int64)]
+    _fields_ = [
+        ("port", c_int),
+        ("words", c_int),
+        ("values", c_void_p),
+        ("count", c_int64),
+    ]
 
 
 class Recorded(Structure):
     _fields_ = [("name", c_char_p), ("port", c_int), ("words", c_int)]
 
 
-ROWS = {"offered": Offered, "taken": Taken, "plain": Plain, "recorded": Recorded}
+ROWS = {
+    "offered": Offered,
+    "taken": Taken,
+    "plain": Plain,
+    "recorded": Recorded,
+}
 
 
 class Job(Structure):

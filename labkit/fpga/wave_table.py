@@ -1,4 +1,7 @@
-"""A few cycles of a simulation as a table in plain text, for what `check` says of a wrong word."""
+"""A few cycles of a simulation as a table in plain text, for what `check` says of a wrong word.
+
+Dense: a cell of the table is made and aligned in one expression.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple

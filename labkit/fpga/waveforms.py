@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 LONGEST = 10  # letters of a value that are drawn: the last ones of a longer one
 _HIGH = 0.6  # of a signal, where a row is 1 high
 _SLOPE = 0.1  # of a cycle, in which a bus changes
-_FILL = {"moves": SKY, "waits": CARD, "idle": CARD, "plain": CARD, "wrong": "#f6d7ae"}
+_FILL = {
+    "moves": SKY,
+    "waits": CARD,
+    "idle": CARD,
+    "plain": CARD,
+    "wrong": "#f6d7ae",
+}
 _EDGE = {"idle": PALE, "wrong": ORANGE}
 
 
@@ -133,7 +139,15 @@ def _draw_expected(axes: Axes, row: int, name: str, window: Window) -> None:
     for (wrong_name, cycle), expected in window.wrong.items():
         if wrong_name == name:
             said = f"≠ {expected}"
-            axes.text(cycle + 0.5, row + 0.03, said, ha="center", va="top", fontsize=7, color=INK)
+            axes.text(
+                cycle + 0.5,
+                row + 0.03,
+                said,
+                ha="center",
+                va="top",
+                fontsize=7,
+                color=INK,
+            )
 
 
 def _draw_axes(axes: Axes, window: Window, names: Sequence[str]) -> None:

@@ -2,6 +2,8 @@
 
 Words that go in are arrays [words, lanes], lane 0 the lowest bits of a word, as `simulate` takes
 them; words that come out are as `simulate` gives them. Lesson a_convolution_as_a_stream.
+
+Dense: an order of words is a shape, and a line names all of its axes.
 """
 
 from collections.abc import Sequence

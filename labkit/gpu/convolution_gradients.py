@@ -8,7 +8,14 @@ import numpy as np
 from labkit.reference import conv2d_backward
 
 
-def weight_gradients(dy, x, R, S, stride=1, padding=0):
+def weight_gradients(
+    dy,
+    x,
+    R,
+    S,
+    stride=1,
+    padding=0,
+):
     """dw[K,C,R,S] and db[K], in the dtype of x."""
     K = dy.shape[1]
     C = x.shape[1]

@@ -121,7 +121,13 @@ def who_fetches(size: int, tile: int) -> None:
     needs = f"{tile} rows of a and {tile} columns of b"
     said = f"The {threads} results in the upper left corner of c need {needs}"
     marks = f"Each of these {elements} elements names the {tile} threads that fetch it"
-    show_grids(caption, f"{said}. {marks}. Those of the first step are orange.", a, b, c)
+    show_grids(
+        caption,
+        f"{said}. {marks}. Those of the first step are orange.",
+        a,
+        b,
+        c,
+    )
 
 
 def thread_patch(thread: Size, k: int) -> None:

@@ -69,7 +69,12 @@ def _upwards(grid: Grid, tile: int) -> Iterator[np.ndarray]:
     return iter(stationary[::-1])
 
 
-def _double_step(grid: Grid, skew: Skew, weights: Iterator[np.ndarray], cycle: int) -> str:
+def _double_step(
+    grid: Grid,
+    skew: Skew,
+    weights: Iterator[np.ndarray],
+    cycle: int,
+) -> str:
     """One cycle of a double-buffered array, and its phase.
 
     `cycle` counts from 0 since the tile began; from `rows` on no weight shifts any more.

@@ -1,4 +1,7 @@
-"""The matrix of im2col, read from the image when it is asked for: an implicit convolution."""
+"""The matrix of im2col, read from the image when it is asked for: an implicit convolution.
+
+Dense: addresses are slices and shapes, and a line names all of their letters.
+"""
 
 import numpy as np
 

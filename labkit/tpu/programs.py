@@ -51,14 +51,27 @@ def conv(x: jax.Array, w: jax.Array, stride: int = 1) -> jax.Array:
     """Cross-correlation of x[N,H,W,C] with w[R,S,C,K], padded so that stride 1 keeps H and W."""
     layout = ("NHWC", "HWIO", "NHWC")
     strides = (stride, stride)
-    return lax.conv_general_dilated(x, w, strides, "SAME", dimension_numbers=layout)
+    return lax.conv_general_dilated(
+        x,
+        w,
+        strides,
+        "SAME",
+        dimension_numbers=layout,
+    )
 
 
 def pool(x: jax.Array, size: int, stride: int) -> jax.Array:
     """Maxima of size x size windows of x[N,H,W,C], padded so that stride 1 keeps H and W."""
     window = (1, size, size, 1)
     strides = (1, stride, stride, 1)
-    return lax.reduce_window(x, -jnp.inf, lax.max, window, strides, "SAME")
+    return lax.reduce_window(
+        x,
+        -jnp.inf,
+        lax.max,
+        window,
+        strides,
+        "SAME",
+    )
 
 
 def convnet(w: dict[str, jax.Array], x: jax.Array) -> jax.Array:

@@ -43,7 +43,11 @@ def occupancy_by_cycle(
     return occupancy
 
 
-def multiply(a: "np.ndarray | Patches", b: np.ndarray, depth: int) -> np.ndarray:
+def multiply(
+    a: "np.ndarray | Patches",
+    b: np.ndarray,
+    depth: int,
+) -> np.ndarray:
     """a[M,K] b[K,N], summed as the array does: k ascending within `depth`, then over the tiles.
 
     float32 sums depend on that order to the last bit. int32 sums do not, since they wrap round, so

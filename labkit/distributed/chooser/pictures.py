@@ -112,7 +112,14 @@ def _axes(axes: Axes, answer: Answer, times: list[float], prices: list[float]) -
     ticks = LogLocator(subs=(1, 2, 5)).tick_values(lowest, high)
     axes.yaxis.set_major_locator(FixedLocator([tick for tick in ticks if tick >= lowest]))
     axes.spines["left"].set_bounds(lowest, high)
-    axes.plot([0, 1], [STRIP, STRIP], ":", color=QUIET, linewidth=1, transform=axes.transAxes)
+    axes.plot(
+        [0, 1],
+        [STRIP, STRIP],
+        ":",
+        color=QUIET,
+        linewidth=1,
+        transform=axes.transAxes,
+    )
     what = answer.need.paid if answer.need.timed else answer.need.step
     axes.set_xlabel(f"{_unit(answer)[0]} for {what}, predicted")
     middle = (1 + STRIP) / 2

@@ -69,7 +69,12 @@ class Attention(nn.Module):
         v = self.by_head(self.value(x))
         scores = q @ k.transpose(2, 3) / math.sqrt(self.head_width)  # [N,H,T,T]
         tokens = x.shape[1]
-        later = torch.ones(tokens, tokens, dtype=torch.bool, device=x.device).triu(1)
+        later = torch.ones(
+            tokens,
+            tokens,
+            dtype=torch.bool,
+            device=x.device,
+        ).triu(1)
         weights = softmax(scores.masked_fill(later, -math.inf), dim=3)
         mixed = (weights @ v).transpose(1, 2)  # [N,T,H,D/H]
         return self.output(mixed.flatten(2))

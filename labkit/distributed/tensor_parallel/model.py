@@ -20,7 +20,10 @@ def split_model(model: GPT, group: TensorGroup) -> GPT:
     part = split_state(model.state_dict(), model.config, group.rank, group.ranks)
     like = model.head.weight
     for block in model.blocks:
-        block.attention = SplitAttention(model.config, group).to(like.device, like.dtype)
+        block.attention = SplitAttention(model.config, group).to(
+            like.device,
+            like.dtype,
+        )
         block.mlp = SplitMLP(model.config, group).to(like.device, like.dtype)
     model.load_state_dict(part)
     return model

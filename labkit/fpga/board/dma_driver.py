@@ -49,7 +49,12 @@ class DmaRun:
     def read(self, address: int) -> tuple[int, int]:
         """AXI's response to a read, and the value."""
         value = c_uint32()
-        response = self._driver.dma_read(self._run, address, byref(value), ANSWER_LIMIT)
+        response = self._driver.dma_read(
+            self._run,
+            address,
+            byref(value),
+            ANSWER_LIMIT,
+        )
         return response, value.value
 
     def send(self, memory: int, length: int) -> None:

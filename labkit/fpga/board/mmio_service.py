@@ -19,7 +19,12 @@ class Mmio(Service, mmio_pb2_grpc.MmioServicer):
     def read(self, request: mmio_pb2.ReadRequest) -> mmio_pb2.ReadResponse:
         """1, 2, 4 or 8 bytes as a number."""
         window = windows.known(request.mmio_id)
-        data = window.read(self.machine, request.offset, request.length, request.word_order)
+        data = window.read(
+            self.machine,
+            request.offset,
+            request.length,
+            request.word_order,
+        )
         return mmio_pb2.ReadResponse(status=True, data=data)
 
     @answered(mmio_pb2.WriteResponse)

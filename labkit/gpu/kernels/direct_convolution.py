@@ -9,6 +9,8 @@ One thread computes one y, or one dx; one block computes one dw. Nobody adds to 
 wrote, so two runs give the same bits. All kernels write their whole output. Indices are unsigned:
 one that falls below 0 becomes huge, and `i < H` refuses it too. db is a sum of rows and columns:
 `reductions`.
+
+Dense: a line of a kernel is an address or a product, as the formula above has it.
 """
 
 from math import prod

@@ -5,6 +5,8 @@
 Seven kernels that do the same 2 M N K operations, each with less traffic than the one before:
 LADDER. The first three are here, those with results in registers in register_tiles.py. Derived
 in lesson tiles.
+
+Dense: a line of a kernel is an address or a product, as the formula above has it.
 """
 
 from typing import Any, NamedTuple

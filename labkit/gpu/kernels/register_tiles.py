@@ -3,6 +3,8 @@
 A value in shared memory costs an instruction to fetch. With one result per thread, each
 multiply-add needs two values; with 8 x 8 results, 16 values serve 64 multiply-adds.
 c[M, N] = a[M, K] b[K, N], float32, row-major, of any size (lesson tiles).
+
+Dense: a line of a kernel is an address or a product of two tiles.
 """
 
 from numpy import float32, uint32

@@ -9,6 +9,8 @@ a @ b.T in float64. From sm_80 on; lesson what_limits_a_kernel.
 The order of k is free, if it is the same in a and b. So in each row of 32 halves, lane t of four
 takes the 16 bytes at 16 t, which are two pairs for each of two steps: one load without bank
 conflicts, where the order that the instruction suggests would take four.
+
+Dense: a line of a kernel is an address or a product, as the formula above has it.
 """
 
 from numpy import float32, uint32

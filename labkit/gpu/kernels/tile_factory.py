@@ -8,6 +8,8 @@ conflicts. Derived in lesson tiles.
 
 All parts of a kernel are device functions that are made for one tile, so that the sizes in them are
 constants: BM, BN, BK of the tile; TM x TN results of a thread; `block` threads.
+
+Dense: a line of a device function is an address or a product of two tiles.
 """
 
 from collections.abc import Callable

@@ -2,6 +2,8 @@
 
 A tile is (BM, BN, BK): a block computes BM x BN results, BK products at a time. Each thread holds
 TM x TN of the results in registers. Plain arithmetic; the kernels are made in `tile_factory`.
+
+Dense: a line is the size of a tile, in all its letters.
 """
 
 Tile = tuple[int, int, int]

@@ -2,6 +2,8 @@
 
 Lesson tiles derives how kernels use the 16-byte accesses of `labkit.gpu.vector`. All
 are device functions; indices are uint32, arrays C-contiguous.
+
+Dense: each function is the guard and the address of one access.
 """
 
 from collections.abc import Callable

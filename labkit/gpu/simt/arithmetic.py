@@ -30,7 +30,10 @@ _COMPUTED = {  # what `calculate` does with constants
     "MIN": min,
     "MAX": max,
 }
-_CURES = {View: ": take one element, as in x[i]", tuple: ": take one part, as in t[0]"}
+_CURES = {
+    View: ": take one element, as in x[i]",
+    tuple: ": take one part, as in t[0]",
+}
 
 
 def _named(values: Sequence[Value]) -> str:
@@ -220,7 +223,13 @@ class Arithmetic(Emitter):
         kind = self.common(a, b)
         if test.constant is not None:
             return self.convert(a if test.constant else b, kind)
-        return self.op("SELECT", kind, test, self.convert(a, kind), self.convert(b, kind))
+        return self.op(
+            "SELECT",
+            kind,
+            test,
+            self.convert(a, kind),
+            self.convert(b, kind),
+        )
 
     def part(self, value: Value, name: str) -> Value:
         """value.real or value.imag"""

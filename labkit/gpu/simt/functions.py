@@ -20,7 +20,12 @@ _LOGICAL = {
     "logical_or": ast.BitOr,
     "logical_xor": ast.BitXor,
 }
-_EXTREMES = {"fmax": "MAX", "fmin": "MIN", "maximum": "MAX", "minimum": "MIN"}  # of integers
+_EXTREMES = {
+    "fmax": "MAX",
+    "fmin": "MIN",
+    "maximum": "MAX",
+    "minimum": "MIN",
+}  # of integers
 _BITS = ("POPC", "CLZ", "FFS", "BREV")
 _WRITTEN = {"numpy": "np", "libdevice": "cuda.libdevice", "fp16": "cuda.fp16"}
 _IN_MATH = {"absolute": "fabs", "arctan2": "atan2", "power": "pow"}  # NumPy's names there

@@ -27,7 +27,13 @@ def pruned(function: Callable) -> Source:
 
 def outside(function: Callable, name: str) -> object:
     """What a name means that the function does not assign; KeyError if it is not defined."""
-    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    cells = dict(
+        zip(
+            function.__code__.co_freevars,
+            function.__closure__ or (),
+            strict=True,
+        )
+    )
     if name in cells and cells[name] != CellType():  # an empty cell: not assigned yet
         return cells[name].cell_contents
     if name in function.__globals__:

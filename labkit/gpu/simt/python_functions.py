@@ -53,7 +53,12 @@ class PythonFunctions(Functions):
             return result
         kind = values[0].type
         for value in values[1:]:
-            _, kind = self.typing("+", operator.add, Value(kind), Value(value.type))
+            _, kind = self.typing(
+                "+",
+                operator.add,
+                Value(kind),
+                Value(value.type),
+            )
         return kind
 
     def _extreme_of_two(self, function: Callable, a: Value, b: Value, compared: bool) -> Value:
@@ -90,7 +95,10 @@ class PythonFunctions(Functions):
 
     def python_divmod(self, a: Value, b: Value) -> tuple[Value, Value]:
         """divmod(a, b)"""
-        typing = resolve(divmod, (getattr(a, "type", None), getattr(b, "type", None)))
+        typing = resolve(
+            divmod,
+            (getattr(a, "type", None), getattr(b, "type", None)),
+        )
         if typing:
             kinds, _ = typing
             a = self.convert(a, kinds[0])
@@ -125,4 +133,9 @@ class PythonFunctions(Functions):
         if imag is None:
             return self.convert(real, kind)
         half = kind.underlying_float
-        return self.op("COMPLEX", kind, self.convert(real, half), self.convert(imag, half))
+        return self.op(
+            "COMPLEX",
+            kind,
+            self.convert(real, half),
+            self.convert(imag, half),
+        )

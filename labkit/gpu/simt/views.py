@@ -141,7 +141,11 @@ class Views(Control):
 
     def _along(self, axis: Axis, index: Value) -> Value:
         """start + index * step"""
-        return self.calculate("ADD", self.calculate("MUL", index, axis.step), axis.start)
+        return self.calculate(
+            "ADD",
+            self.calculate("MUL", index, axis.step),
+            axis.start,
+        )
 
     def _cut(self, view: View, axis: Axis, item: Slice) -> Axis:
         """The axis after [start:stop:step], with bounds clamped as in Python."""
@@ -179,7 +183,13 @@ class Views(Control):
     def load(self, view: View) -> Value:
         """The element that a view without axes is."""
         local = self.arrays[view.array].space == "local"
-        return self.op("LD", view.dtype, view.array, *view.fixed, vector=local)
+        return self.op(
+            "LD",
+            view.dtype,
+            view.array,
+            *view.fixed,
+            vector=local,
+        )
 
     def store(self, view: View, value: object) -> None:
         """The number into the element that a view without axes is."""

@@ -65,7 +65,13 @@ class Warps(Intrinsics):
             self.refuse(
                 f"the lanes vote with integers or bools, not with {predicate.type}: compare."
             )
-        vote = self.op(op, types.boolean, self._mask(mask), self.truth(predicate), vector=True)
+        vote = self.op(
+            op,
+            types.boolean,
+            self._mask(mask),
+            self.truth(predicate),
+            vector=True,
+        )
         return self._lanes(vote) if op == "VOTE_BALLOT" else vote
 
     def cuda_match_any_sync(self, mask: Value, value: Value) -> Value:

@@ -15,7 +15,11 @@ class Webs:
     """
 
     def __init__(self, tree: ast.FunctionDef) -> None:
-        self.parameters = [*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs]
+        self.parameters = [
+            *tree.args.posonlyargs,
+            *tree.args.args,
+            *tree.args.kwonlyargs,
+        ]
         stores = _names(tree, ast.Store)
         self.names = {node.arg for node in self.parameters} | {node.id for node in stores}
         self._parent = {node: node for node in (*self.parameters, *stores)}
@@ -112,7 +116,10 @@ class Webs:
         for name in _names(node, ast.Store):  # what one round assigns, the next may read
             env[name.id] = env.get(name.id, set()) | {name}
         inside = dict(env)
-        self._expression(node.target if isinstance(node, ast.For) else node.test, inside)
+        self._expression(
+            node.target if isinstance(node, ast.For) else node.test,
+            inside,
+        )
         self._block(node.body, inside)
         beyond = dict(env)
         self._block(node.orelse, beyond)

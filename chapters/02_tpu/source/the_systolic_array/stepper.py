@@ -17,7 +17,11 @@ from labkit_lessons.tpu.the_systolic_array.pictures import activity, numbering
 
 PAGE = Path(__file__).with_name("stepper.html")
 NAMES = {"ws": "weight stationary", "is": "input stationary", "os": "output stationary"}
-STREAMS = {"ws": ("a", "psum"), "is": ("b", "psum"), "os": ("a", "b")}  # empty without a number
+STREAMS = {
+    "ws": ("a", "psum"),
+    "is": ("b", "psum"),
+    "os": ("a", "b"),
+}  # empty without a number
 LETTERS = {"computing": "#", "passing": "~", "loading": "+", "idle": "."}
 FRAME = (
     "<iframe title='{title}' sandbox='allow-scripts' srcdoc='{page}' style='display: block; width: "

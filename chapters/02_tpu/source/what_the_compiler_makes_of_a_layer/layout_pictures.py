@@ -112,7 +112,10 @@ def one_tile(
         beside = f"axis {letters[next_one]} ({shape[next_one]})\nalong the {rows}"
         ax.text(-1.2, rows / 2, beside, ha="right", va="center", fontsize=9)
         spoken.append(f"{title}, axis {letters[fastest]} lies along the {columns}, {used}")
-    show(figure, f"A tile of {rows} x {columns} in {len(orders)} orders: {'; '.join(spoken)}.")
+    show(
+        figure,
+        f"A tile of {rows} x {columns} in {len(orders)} orders: {'; '.join(spoken)}.",
+    )
 
 
 _SMALL = {"ha": "center", "va": "top", "fontsize": 9}
@@ -128,7 +131,13 @@ def stairs(counted: Mapping[int, int], compiled: Mapping[int, int], chip: str) -
     """
     figure, axes = canvas(7.5, 3.6)
     axes.plot(*_thousands(counted), color=ORANGE, label="one unit, counted")
-    axes.plot(*_thousands(compiled), "o", color=BLUE, markersize=4, label=f"{chip}, compiled")
+    axes.plot(
+        *_thousands(compiled),
+        "o",
+        color=BLUE,
+        markersize=4,
+        label=f"{chip}, compiled",
+    )
     last = max(compiled)
     axes.set_xlim(0, 1.02 * last)
     axes.set_ylim(bottom=0)
@@ -142,7 +151,10 @@ def stairs(counted: Mapping[int, int], compiled: Mapping[int, int], chip: str) -
         for name, cycles, word in (("one unit", counted, "counted"), (chip, compiled, "compiled"))
     ]
     steps = "level up to each multiple of 128, with a step just behind it"
-    show(figure, f"Cycles against K from {min(counted)} to {last}: {'; '.join(spoken)}; {steps}.")
+    show(
+        figure,
+        f"Cycles against K from {min(counted)} to {last}: {'; '.join(spoken)}; {steps}.",
+    )
 
 
 def _thousands(line: Mapping[int, int]) -> tuple[list[int], list[float]]:

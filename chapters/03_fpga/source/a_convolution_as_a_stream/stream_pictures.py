@@ -107,7 +107,16 @@ def _draw_circuit(axes: Axes, registers: list[list[int]], incoming: int, length:
 def _cell(axes: Axes, x: float, y: float, text: str, fill: str, letters: str) -> None:
     from matplotlib.patches import Rectangle
 
-    axes.add_patch(Rectangle((x, y), 1, 1, facecolor=fill, edgecolor=QUIET, linewidth=0.8))
+    axes.add_patch(
+        Rectangle(
+            (x, y),
+            1,
+            1,
+            facecolor=fill,
+            edgecolor=QUIET,
+            linewidth=0.8,
+        )
+    )
     axes.text(x + 0.5, y + 0.5, text, ha="center", va="center", color=letters)
 
 
@@ -115,18 +124,50 @@ def _frame(axes: Axes, x: float, y: float) -> None:
     """A heavy frame around the pixel that comes in."""
     from matplotlib.patches import Rectangle
 
-    axes.add_patch(Rectangle((x, y), 1, 1, fill=False, edgecolor=ORANGE, linewidth=2.4, zorder=3))
+    axes.add_patch(
+        Rectangle(
+            (x, y),
+            1,
+            1,
+            fill=False,
+            edgecolor=ORANGE,
+            linewidth=2.4,
+            zorder=3,
+        )
+    )
 
 
 def _box(axes: Axes, x: float, y: float, width: float, height: float, text: str) -> None:
     from matplotlib.patches import Rectangle
 
-    axes.add_patch(Rectangle((x, y), width, height, facecolor=PALE, edgecolor=BLUE, linewidth=1.2))
-    axes.text(x + width / 2, y + height / 2, text, ha="center", va="center", fontsize=8)
+    axes.add_patch(
+        Rectangle(
+            (x, y),
+            width,
+            height,
+            facecolor=PALE,
+            edgecolor=BLUE,
+            linewidth=1.2,
+        )
+    )
+    axes.text(
+        x + width / 2,
+        y + height / 2,
+        text,
+        ha="center",
+        va="center",
+        fontsize=8,
+    )
 
 
 def _arrow(axes: Axes, x: float, y: float, to_x: float, to_y: float) -> None:
-    style = {"arrowstyle": "->", "color": INK, "linewidth": 1.2, "shrinkA": 0, "shrinkB": 0}
+    style = {
+        "arrowstyle": "->",
+        "color": INK,
+        "linewidth": 1.2,
+        "shrinkA": 0,
+        "shrinkB": 0,
+    }
     axes.annotate("", (to_x, to_y), (x, y), arrowprops=style)
 
 

@@ -27,4 +27,5 @@ def logged() -> tuple[int, int, int]:
     """Test images of the full CIFAR-10, and how many of them float32 and int8 get right."""
     records = [json.loads(line) for line in LOG.read_text("utf-8").splitlines()]
     run, *_, result = records
-    return run["test_images"], result["float32_test_images_right"], result["test_images_right"]
+    by_float32, by_int8 = result["float32_test_images_right"], result["test_images_right"]
+    return run["test_images"], by_float32, by_int8

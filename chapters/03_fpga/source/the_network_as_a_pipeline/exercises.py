@@ -1,4 +1,7 @@
-"""The exercises of the lesson: a layer column by column, its weights' order, and a queue's size."""
+"""The exercises of the lesson: a layer column by column, its weights' order, and a queue's size.
+
+Dense: an order of columns or weights is a shape, and a line names all of its axes.
+"""
 
 import numpy as np
 

@@ -85,7 +85,13 @@ def blocks() -> None:
     end = len(NETWORK[-1])
     y = len(NETWORK) * _ROW
     _draw_arrow(axes, (_left(end - 1) + _WIDTH, y), (_left(end), y))
-    axes.text(_left(end) + 0.1, y, "logits, through job_control to m_axis", va="center", fontsize=8)
+    axes.text(
+        _left(end) + 0.1,
+        y,
+        "logits, through job_control to m_axis",
+        va="center",
+        fontsize=8,
+    )
     axes.set_xlim(-0.75, _left(6))
     axes.set_ylim(len(NETWORK) * _ROW + 0.65, -1.2)
     axes.set_aspect("equal")

@@ -1,4 +1,7 @@
-"""The exercises of the lesson: a box of a frame, a filter's registers, and what limits the rate."""
+"""The exercises of the lesson: a box of a frame, a filter's registers, and what limits the rate.
+
+Dense: a cut and a mean of pixels are shapes, and a line names all of their axes.
+"""
 
 import numpy as np
 

@@ -46,7 +46,13 @@ def crop_and_resize(frame: np.ndarray, box: Box, side: int = 32) -> np.ndarray:
         raise ValueError(f"crop_and_resize: side is {side!r}; it has to be a whole number from 1.")
     cut = frame[box.top : box.top + box.height, box.left : box.left + box.width]
     rows, columns = _shares(box.height, side), _shares(box.width, side)
-    means = np.einsum("ih,hwc,jw->cij", rows, cut.astype(np.float64), columns, optimize=True)
+    means = np.einsum(
+        "ih,hwc,jw->cij",
+        rows,
+        cut.astype(np.float64),
+        columns,
+        optimize=True,
+    )
     return np.rint(means).astype(np.uint8)
 
 

@@ -56,7 +56,12 @@ def _drawn(
         left, top = (int(c) for c in _reflected(corner + number % stay * step, room))
         pixels = behind.copy()
         pixels[top : top + side, left : left + side] = enlarged
-        yield Frame(pixels, Box(left, top, side, side), int(test.labels[place]), photograph)
+        yield Frame(
+            pixels,
+            Box(left, top, side, side),
+            int(test.labels[place]),
+            photograph,
+        )
 
 
 def _reflected(corner: np.ndarray, room: np.ndarray) -> np.ndarray:

@@ -52,7 +52,12 @@ class FunctionReader:
         self.length += 1
         return x
 
-    def _attend(self, attention: Attention, x: torch.Tensor, layer: int) -> torch.Tensor:
+    def _attend(
+        self,
+        attention: Attention,
+        x: torch.Tensor,
+        layer: int,
+    ) -> torch.Tensor:
         """Attention of the new token x [D] by the function: [D]."""
         q, k, v = (
             linear(x).reshape(-1, attention.head_width).numpy()  # [H,D/H]

@@ -172,7 +172,13 @@ def _arrow(
     """From the lower edge of one process to the upper edge of another."""
     reach = BOX[1] / 2 + 0.05
     begin, end = (source[0], source[1] - reach), (target[0], target[1] + reach)
-    arrow = {"arrowstyle": style, "color": colour, "linewidth": 1.2, "shrinkA": 0, "shrinkB": 0}
+    arrow = {
+        "arrowstyle": style,
+        "color": colour,
+        "linewidth": 1.2,
+        "shrinkA": 0,
+        "shrinkB": 0,
+    }
     axes.annotate("", end, begin, arrowprops=arrow, zorder=0)
 
 
@@ -182,7 +188,13 @@ def _between(axes: Axes, height: float, said: str, colour: str) -> None:
 
 
 def _message(axes: Axes, source: int, target: int, moment: float, label: str, colour: str) -> None:
-    arrow = {"arrowstyle": "-|>", "color": colour, "linewidth": 1.6, "shrinkA": 0, "shrinkB": 3}
+    arrow = {
+        "arrowstyle": "-|>",
+        "color": colour,
+        "linewidth": 1.6,
+        "shrinkA": 0,
+        "shrinkB": 3,
+    }
     axes.annotate("", (moment + 0.4, target), (moment, source), arrowprops=arrow)
     step = 0.5 if target > source else -0.5  # halfway to the next row, where no bar is
     along = step / (target - source)

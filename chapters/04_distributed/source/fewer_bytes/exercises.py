@@ -89,7 +89,10 @@ WRONG_TOP_K = SimpleNamespace(
         inputs, lambda g, e, k: np.where(largest(np.abs(g), k) > 0, g + e, 0)
     ),
     summed=partial(outcome, mean=sum),
-    one_more=lambda inputs: outcome(inputs, lambda g, e, k: largest(g + e, min(k + 1, len(g)))),
+    one_more=lambda inputs: outcome(
+        inputs,
+        lambda g, e, k: largest(g + e, min(k + 1, len(g))),
+    ),
     one_less=lambda inputs: outcome(inputs, lambda g, e, k: largest(g + e, max(k - 1, 1))),
     smallest=lambda inputs: outcome(
         inputs, lambda g, e, k: largest(g + e, k, by=lambda x: -np.abs(x))
@@ -105,7 +108,10 @@ WRONG_TOP_K = SimpleNamespace(
         kept=lambda g, e, sent, mean: np.where(sent == 0, g + e, 0),
     ),
     halved=partial(outcome, mean=lambda sent: sum(sent) / np.float32(2)),
-    by_k=lambda inputs: outcome(inputs, mean=lambda sent: sum(sent) / np.float32(inputs[0][2])),
+    by_k=lambda inputs: outcome(
+        inputs,
+        mean=lambda sent: sum(sent) / np.float32(inputs[0][2]),
+    ),
     own_only=lambda inputs: [(largest(g + e, k), g + e - largest(g + e, k)) for g, e, k in inputs],
     at_own_places=at_own_places,
     everything=lambda inputs: outcome(
@@ -113,7 +119,10 @@ WRONG_TOP_K = SimpleNamespace(
     ),
     nothing_kept=partial(outcome, kept=lambda g, e, sent, mean: np.zeros_like(g)),
     without_old_error=partial(outcome, kept=lambda g, e, sent, mean: g - sent),
-    gradient_elsewhere=partial(outcome, kept=lambda g, e, sent, mean: np.where(sent == 0, g, 0)),
+    gradient_elsewhere=partial(
+        outcome,
+        kept=lambda g, e, sent, mean: np.where(sent == 0, g, 0),
+    ),
     kept_from_mean=partial(outcome, kept=lambda g, e, sent, mean: g + e - mean),
     sent_is_kept=partial(outcome, kept=lambda g, e, sent, mean: sent),
 )

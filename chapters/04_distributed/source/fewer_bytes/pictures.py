@@ -32,4 +32,7 @@ def losses_picture(losses: Mapping[str, Sequence[float]]) -> None:
     axes.set_ylabel(f"loss, mean of {SPAN} steps")
     axes.legend(frameon=False)
     steps = max(len(one) for one in losses.values())
-    show(figure, f"Training loss over {steps} steps, a line for each of: {', '.join(losses)}.")
+    show(
+        figure,
+        f"Training loss over {steps} steps, a line for each of: {', '.join(losses)}.",
+    )

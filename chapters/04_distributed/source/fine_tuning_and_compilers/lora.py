@@ -69,7 +69,11 @@ def adapt(
     for block in model.blocks:
         for name in layers:
             parent = _parent_of(block, name)
-            setattr(parent, name, LoRA(getattr(parent, name), rank, alpha, random))
+            setattr(
+                parent,
+                name,
+                LoRA(getattr(parent, name), rank, alpha, random),
+            )
     return model
 
 

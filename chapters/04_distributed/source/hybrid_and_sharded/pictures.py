@@ -56,7 +56,15 @@ def memory_picture(runs: Mapping[str, Run], predicted: Mapping[str, State]) -> N
         said.append(f"{name}: {held:.1f} MB after backward, {run.peak / MEGA:.1f} MB at the peak.")
     for kind, colour in COLOURS.items():
         axes.barh([0], [0], color=colour, label=LABELS[kind])
-    axes.plot([], [], color=INK, marker="|", linestyle="none", markersize=11, label="predicted")
+    axes.plot(
+        [],
+        [],
+        color=INK,
+        marker="|",
+        linestyle="none",
+        markersize=11,
+        label="predicted",
+    )
     axes.legend(loc="lower right", ncols=1, fontsize=8.5)
     axes.set_yticks(list(ticks), list(ticks.values()))
     axes.set_ylim(max(ticks) + 0.7, -0.7)

@@ -49,7 +49,10 @@ def readiness_picture(ready: Sequence[Ready], begin: float, word: str = "measure
     axes.set_xlabel(f"ms since the backward began, {word}")
     axes.tick_params(left=False)
     said = ", ".join(gradient.name for gradient in ready)
-    show(figure, f"When {len(ready)} gradients became ready within {end:.3g} ms, in order: {said}.")
+    show(
+        figure,
+        f"When {len(ready)} gradients became ready within {end:.3g} ms, in order: {said}.",
+    )
 
 
 def overlap_picture(timelines: Mapping[str, Timeline], word: str = "measured") -> None:
@@ -107,7 +110,12 @@ def _draw_span(axes: Axes, y: float, span: Span, bucket: int, end: float) -> Non
 
 def _draw_end(axes: Axes, computes: float, end: float) -> None:
     """The moment at which every gradient is the mean."""
-    axes.plot([end, end], [computes - 0.5, computes + 1.5], color=QUIET, linewidth=1.2)
+    axes.plot(
+        [end, end],
+        [computes - 0.5, computes + 1.5],
+        color=QUIET,
+        linewidth=1.2,
+    )
 
 
 def _said(name: str, timeline: Timeline) -> str:

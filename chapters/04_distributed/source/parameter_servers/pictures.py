@@ -57,7 +57,13 @@ def step_picture(
     figure, (left, right) = canvas(7.5, 2.9, columns=2)
     push = [np.array_split(np.array(gradient), SERVERS) for gradient in gradients]
     pull = [np.array_split(new, SERVERS)] * 2
-    _draw_half_step(left, "push: gradients go up", np.array_split(old, SERVERS), push, up=True)
+    _draw_half_step(
+        left,
+        "push: gradients go up",
+        np.array_split(old, SERVERS),
+        push,
+        up=True,
+    )
     _draw_half_step(right, "pull: new weights come down", pull[0], pull, up=False)
     said = []
     for server in range(SERVERS):

@@ -59,7 +59,10 @@ def _draw_panel(axes: Axes, name: str, spans: Spans, scale: float, end: float) -
             _draw_box(axes, stage, span, scale, zero, end)
     axes.axvline(scale * seconds_of(spans), color=QUIET, linewidth=1.2)
     axes.set_title(name, fontsize=10, loc="left")
-    axes.set_yticks(range(len(spans)), [f"stage {stage}" for stage in range(len(spans))])
+    axes.set_yticks(
+        range(len(spans)),
+        [f"stage {stage}" for stage in range(len(spans))],
+    )
     axes.set_ylim(len(spans) - 0.4, -0.6)
     axes.set_xlim(0, 1.01 * end)
     axes.spines["left"].set_visible(False)
@@ -71,10 +74,24 @@ def _draw_box(axes: Axes, y: int, span: Span, scale: float, zero: float, end: fl
     left = scale * (span.begin - zero)
     width = scale * (span.end - span.begin)
     down = (y - 0.38, 0.76)
-    axes.broken_barh([(left, width)], down, facecolor=fill, edgecolor=CARD, linewidth=0.8)
+    axes.broken_barh(
+        [(left, width)],
+        down,
+        facecolor=fill,
+        edgecolor=CARD,
+        linewidth=0.8,
+    )
     if width > NARROW * end:
         number = str(span.work.batch)
-        axes.text(left + width / 2, y, number, color=ink, ha="center", va="center", fontsize=8.5)
+        axes.text(
+            left + width / 2,
+            y,
+            number,
+            color=ink,
+            ha="center",
+            va="center",
+            fontsize=8.5,
+        )
 
 
 def _said(name: str, spans: Spans, scale: float, unit: str) -> str:

@@ -68,7 +68,14 @@ def _draw(axes: Axes, title: str, held: Sequence[Held]) -> None:
             axes.text(0.1, rank + 0.5, "-", va="center", color=QUIET)
         for place, number in enumerate(numbers or []):
             fill, ink = _colours(number, ranks)
-            box = Rectangle((place, rank), 1, 0.9, facecolor=fill, edgecolor=INK, linewidth=0.6)
+            box = Rectangle(
+                (place, rank),
+                1,
+                0.9,
+                facecolor=fill,
+                edgecolor=INK,
+                linewidth=0.6,
+            )
             axes.add_patch(box)
             middle = place + 0.5, rank + 0.45
             axes.text(*middle, str(number), ha="center", va="center", fontsize=7, color=ink)

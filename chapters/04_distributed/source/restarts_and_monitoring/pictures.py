@@ -41,7 +41,13 @@ def restart_picture(starts: Sequence[Series], saved: Sequence[int]) -> None:
     for step in saved:
         axes.axvline(step, color=QUIET, linewidth=0.8, zorder=0)
     axes.plot(*zip(*first, strict=True), "o-", color=BLUE, markersize=9, label="first start")
-    axes.plot(*zip(*second, strict=True), "s-", color=ORANGE, markersize=4, label="second start")
+    axes.plot(
+        *zip(*second, strict=True),
+        "s-",
+        color=ORANGE,
+        markersize=4,
+        label="second start",
+    )
     axes.plot(*first[-1], "X", color=INK, markersize=11, label="a rank dies after this step")
     axes.set_xlabel("step (grey: a checkpoint after this step)")
     axes.set_ylabel("loss")

@@ -21,7 +21,12 @@ class Slot(NamedTuple):
     holds: bool
 
 
-def map_at(requests: Sequence[Request], rows: int, cache: Cache, step: int) -> list[Slot]:
+def map_at(
+    requests: Sequence[Request],
+    rows: int,
+    cache: Cache,
+    step: int,
+) -> list[Slot]:
     """All slots of the cache after this step, counted from 1, each step taking one unit of time.
 
     Raises ValueError where the simulation ends before it.

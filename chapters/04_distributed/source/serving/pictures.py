@@ -109,7 +109,13 @@ def load_picture(
     for axes, percent in zip(panels, (50, 99), strict=True):
         curves = _curves(runs, percent)
         for (name, points), (colour, marker) in zip(curves.items(), LINES, strict=False):
-            axes.plot(list(points), list(points.values()), color=colour, marker=marker, label=name)
+            axes.plot(
+                list(points),
+                list(points.values()),
+                color=colour,
+                marker=marker,
+                label=name,
+            )
             listed = ", ".join(f"{points[load]:.3g} s at {load:g}" for load in points)
             said.append(f"p{percent}, {name}: {listed}.")
         for capacity, (colour, _) in zip((capacities or {}).values(), LINES, strict=False):
@@ -157,7 +163,15 @@ def _cell(axes: Axes, left: float, place: int, request: int, useful: bool) -> No
         ink = None
     axes.broken_barh([(left, 1)], (place - 0.4, 0.8), **box)
     if ink:
-        axes.text(left + 0.5, place, request, color=ink, ha="center", va="center", fontsize=8)
+        axes.text(
+            left + 0.5,
+            place,
+            request,
+            color=ink,
+            ha="center",
+            va="center",
+            fontsize=8,
+        )
 
 
 def _cache_cell(axes: Axes, x: int, y: int, slot: Slot) -> None:
@@ -168,7 +182,16 @@ def _cache_cell(axes: Axes, x: int, y: int, slot: Slot) -> None:
         if not slot.holds:
             box["facecolor"] = PALE
             ink = INK
-        axes.text(x, y, slot.owner, color=ink, ha="center", va="center", fontsize=6, zorder=3)
+        axes.text(
+            x,
+            y,
+            slot.owner,
+            color=ink,
+            ha="center",
+            va="center",
+            fontsize=6,
+            zorder=3,
+        )
     axes.broken_barh([(x - 0.5, 1)], (y - 0.45, 0.9), **box)
 
 

@@ -84,7 +84,15 @@ def _draw_sum(axes: Axes, left: float, middle: float, direction: str) -> float:
 
 
 def _draw_between(axes: Axes, left: float, middle: float, name: str) -> float:
-    axes.text(left + 0.3, middle, name, ha="center", va="center", fontsize=8.5, color=QUIET)
+    axes.text(
+        left + 0.3,
+        middle,
+        name,
+        ha="center",
+        va="center",
+        fontsize=8.5,
+        color=QUIET,
+    )
     return left + 0.6 + GAP
 
 

@@ -37,7 +37,12 @@ def costs_by_size(
             costs.append(f"{label} {cost.number}")
         said.append(f"{count:,} ranks: {', '.join(costs)}")
     handles, labels = np.atleast_1d(axes)[0].get_legend_handles_labels()
-    place = {"loc": "outside lower center", "ncols": len(names), "fontsize": 9, "frameon": False}
+    place = {
+        "loc": "outside lower center",
+        "ncols": len(names),
+        "fontsize": 9,
+        "frameon": False,
+    }
     figure.legend(handles, labels, **place)
     size = predicted(mark, "B", "the picture").number
     show(figure, f"Predicted time over the tensor's size. At {size}: {'; '.join(said)}.")

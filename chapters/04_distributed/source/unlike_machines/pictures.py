@@ -122,7 +122,14 @@ def waiting_picture(runs: Mapping[str, Run], change: int | None = None, word: st
     said = []
     for (name, run), (colour, style, width) in zip(runs.items(), LINES, strict=False):
         percent = 100 * run.waiting
-        axes.plot(range(len(percent)), percent, style, color=colour, linewidth=width, label=name)
+        axes.plot(
+            range(len(percent)),
+            percent,
+            style,
+            color=colour,
+            linewidth=width,
+            label=name,
+        )
         said.append(f"{name}: {percent[0]:.0f} % at first, {percent[-1]:.0f} % at the end")
     if change is not None:
         axes.axvline(change, color=QUIET, linewidth=0.8, zorder=0)
@@ -172,4 +179,7 @@ def newcomer_picture(
     handles, labels = np.atleast_1d(panels)[0].get_legend_handles_labels()
     place = {"loc": "outside lower center", "ncols": 3, "fontsize": 9, "frameon": False}
     figure.legend(handles, labels, **place)
-    show(figure, f"Time of a step over the speed of one machine more; {'; '.join(said)}.")
+    show(
+        figure,
+        f"Time of a step over the speed of one machine more; {'; '.join(said)}.",
+    )

@@ -121,9 +121,21 @@ def cases() -> dict[str, Counted]:
         "polynomial in float64": Counted(polynomial64, *flat, (x,), (x * 3 + 2) * x + 1),
         "copy by four": Counted(vector_copy, 10, 256, (x[:10_000],), x[:10_000]),
         "tree sum": Counted(block_sum, 79, 128, (ones,), np.array([ones.sum()]), 0.0),
-        "coalesced matmul": Counted(tiles.matmul_coalesced, (5, 9), (32, 8), (a, b), product),
+        "coalesced matmul": Counted(
+            tiles.matmul_coalesced,
+            (5, 9),
+            (32, 8),
+            (a, b),
+            product,
+        ),
         "tiled matmul": Counted(tiles.matmul_tiled, (5, 3), (32, 32), (a, b), product),
-        "matmul in registers": Counted(tiles.matmul_registers, (3, 2), (32, 8), (a, b), product),
+        "matmul in registers": Counted(
+            tiles.matmul_registers,
+            (3, 2),
+            (32, 8),
+            (a, b),
+            product,
+        ),
         "direct convolution": Counted(
             convolution_kernels.conv2d_kernel, 128, 128, (image, w, bias, 1, 1), y
         ),

@@ -1,6 +1,8 @@
 """Kernels that the lessons show and do not ask for: as handed in, with their mistake, and whole.
 
 Each is the lesson's own text; a test compares the two.
+
+Dense: a kernel has the line breaks that the lesson has.
 """
 
 import math

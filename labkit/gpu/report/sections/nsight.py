@@ -53,7 +53,11 @@ def ask(metrics: frozenset[str], rows: tuple[str, ...]) -> dict[str, dict[str, f
     command += ["--clock-control", "none", "--target-processes", "all", "--metrics"]
     command += [",".join(sorted(metrics)), sys.executable, "-m", PROGRAM]
     # ncu writes numbers as `number` reads them, and finds what this process has found.
-    env = {"LC_ALL": "C", "PYTHONPATH": os.pathsep.join(sys.path), "LABKIT_CUDA": "gpu"}
+    env = {
+        "LC_ALL": "C",
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "LABKIT_CUDA": "gpu",
+    }
     done = subprocess.run(
         command, env=os.environ | env, capture_output=True, text=True, timeout=PATIENCE
     )

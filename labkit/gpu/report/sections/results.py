@@ -94,7 +94,10 @@ def verdict(bench: Bench, worst: float, checked: Any, allowed: float = 1.0) -> R
     if not np.isfinite(worst):
         return Row({"checked": checked}, False, "WRONG: an element was not written")
     share = 100 * worst / allowed
-    numbers = {"worst error": bench.measured(share, "% of what is allowed"), "checked": checked}
+    numbers = {
+        "worst error": bench.measured(share, "% of what is allowed"),
+        "checked": checked,
+    }
     right = bool(share <= 100)
     return Row(numbers, right, "right" if right else "WRONG")
 
@@ -160,7 +163,12 @@ def training_row(bench: Bench) -> Row:
         got = step(*sides[0], x, y)
         right = step(*sides[1], x.double(), y)
         worst = max(worst, abs(got / right - 1))
-    return verdict(bench, worst, counted(steps, "steps", "comparing their losses"), LOSS_ERROR)
+    return verdict(
+        bench,
+        worst,
+        counted(steps, "steps", "comparing their losses"),
+        LOSS_ERROR,
+    )
 
 
 def step(model: Any, loss_of: Any, update: Any, x: torch.Tensor, y: torch.Tensor) -> float:

@@ -30,7 +30,11 @@ def work(bench: Bench, earlier: dict) -> Work:
             yield name, partial(timed, bench, goal, KINDS[goal.kind])
 
 
-def timed(bench: Bench, goal: Goal, kind: Callable[[Bench, str], Found]) -> Row:
+def timed(
+    bench: Bench,
+    goal: Goal,
+    kind: Callable[[Bench, str], Found],
+) -> Row:
     """The row of one goal: its number, the times behind it, and whether it is reached."""
     value, details = kind(bench, goal.what)
     number = bench.measured(value, goal.unit)
@@ -46,7 +50,13 @@ def matmul(bench: Bench, rung: str) -> Found:
     n = bench.size(4096, 70)
     both = {"ours": ours(plan_matmul(n, n, rung), n, n, n)}
     both["cuBLAS"] = theirs(torch.matmul, out=True)
-    task = Task(rung, normal((n, n), (n, n)), ((n, n),), both, lambda a, b: (a @ b,))
+    task = Task(
+        rung,
+        normal((n, n), (n, n)),
+        ((n, n),),
+        both,
+        lambda a, b: (a @ b,),
+    )
     times = measure(task, bench.device)
     return 100 * ratio(times, "cuBLAS"), sides(bench, times, 2 * n**3)
 
@@ -70,7 +80,14 @@ def tensor_cores(bench: Bench, row: str) -> Found:
     both = {"ours": ours(plan_tensor_core(n, n), n, n, n, view=as_words)}
     both["cuBLAS"] = theirs(lambda a, b: a @ b.T)
     limits = {"ours": 1e-3, "cuBLAS": 5e-3}  # cuBLAS rounds its result to float16
-    task = Task(row, inputs, ((n, n),), both, lambda a, b: (a @ b.T,), limits)
+    task = Task(
+        row,
+        inputs,
+        ((n, n),),
+        both,
+        lambda a, b: (a @ b.T,),
+        limits,
+    )
     times = measure(task, bench.device)
     return 100 * ratio(times, "cuBLAS"), sides(bench, times, 2 * n**3)
 
@@ -99,7 +116,13 @@ def memory(bench: Bench, row: str) -> Found:
         shape, out, function, plan = kinds[name]
         moved[name] = 4 * (n + torch.Size(out).numel())
         both = {"ours": ours(plan), "PyTorch": theirs(function, out=True)}
-        task = Task(name, normal(shape), (out,), both, lambda x, f=function: (f(x),))
+        task = Task(
+            name,
+            normal(shape),
+            (out,),
+            both,
+            lambda x, f=function: (f(x),),
+        )
         times[name] = measure(task, bench.device)
     bandwidth = moved["copy"] / times["copy"]["PyTorch"].seconds
     details = sides(bench, times[row], moved[row], "B/s")
@@ -125,12 +148,29 @@ def implicit(bench: Bench, row: str) -> Found:
     function, shapes, out, (m, n, k) = kinds[row]
     plan = getattr(implicit_gemm, f"plan_conv2d_{row}")(x, w, stride=1, padding=1)
     limits = dict.fromkeys(("ours", "cuDNN"), 1e-3)  # dw is a sum of 200,000 terms
-    both = {"ours": ours(plan, view=torch.flatten, zero=row == "dw"), "cuDNN": theirs(function)}
-    task = Task(row, normal(*shapes), (out,), both, lambda *i: (function(*i),), limits)
+    both = {
+        "ours": ours(plan, view=torch.flatten, zero=row == "dw"),
+        "cuDNN": theirs(function),
+    }
+    task = Task(
+        row,
+        normal(*shapes),
+        (out,),
+        both,
+        lambda *i: (function(*i),),
+        limits,
+    )
     times = measure(task, bench.device)
     product = {"ours": ours(plan_matmul(m, n), m, n, k)}
     inputs = normal((m, k), (k, n))
-    task = Task(f"matmul of {row}", inputs, ((m, n),), product, lambda a, b: (a @ b,), limits)
+    task = Task(
+        f"matmul of {row}",
+        inputs,
+        ((m, n),),
+        product,
+        lambda a, b: (a @ b,),
+        limits,
+    )
     times["tuned matmul"] = measure(task, bench.device)["ours"]
     return 100 * ratio(times, "tuned matmul"), sides(bench, times, 2 * m * n * k)
 
@@ -149,7 +189,13 @@ def fusion(bench: Bench, row: str) -> Found:
     pooled = (N, C, H // 2, H // 2)
     plan = plan_bias_relu_pool(shape).forward
     both = {"ours": ours(plan, view=torch.flatten), "PyTorch": theirs(eager)}
-    task = Task(row, steps(shape, (C,)), (pooled,), both, lambda x, b: (eager(x, b),))
+    task = Task(
+        row,
+        steps(shape, (C,)),
+        (pooled,),
+        both,
+        lambda x, b: (eager(x, b),),
+    )
     times = measure(task, bench.device)
     return ratio(times, "PyTorch"), sides(bench, times)
 

@@ -58,7 +58,14 @@ def layer_task(row: str, N: int, H: int) -> Task:
     inputs = loss_inputs if row == "cross entropy" else steps(*shapes, out)
     both = {"ours": both_ways(our), "PyTorch": both_ways(their)}
     limits = dict.fromkeys(both, 1e-3)  # dw of conv1 is a sum of 262,144 terms
-    return Task(row, inputs, (), both, lambda *i: both_ways(their)(i, ())(), limits)
+    return Task(
+        row,
+        inputs,
+        (),
+        both,
+        lambda *i: both_ways(their)(i, ())(),
+        limits,
+    )
 
 
 def layers(bench: Bench, row: str) -> Found:
@@ -79,7 +86,11 @@ def trainer(
     """
     loss, SGD = library
     update = SGD(model.parameters(), lr=0.0, momentum=0.9)
-    scaler = torch.amp.GradScaler(on, init_scale=2.0**10, enabled=low is torch.float16)
+    scaler = torch.amp.GradScaler(
+        on,
+        init_scale=2.0**10,
+        enabled=low is torch.float16,
+    )
     if backend:
         keep_compiled_by_torch()
     forward = torch.compile(model, backend=backend) if backend else model
@@ -130,12 +141,23 @@ def training(bench: Bench, row: str) -> Found:
         return x, labels(N, g)
 
     limits = dict.fromkeys(both, 0.1) | {"16-bit autocast": 2.0}  # near 0, ReLUs may differ
-    task = Task(row, images, (), both, reference, limits, hide=False)
+    task = Task(
+        row,
+        images,
+        (),
+        both,
+        reference,
+        limits,
+        hide=False,
+    )
     times = measure(task, bench.device)
     faster = ratio(times, other)
     if "16-bit" in other:
         kind = str(low).removeprefix("torch.")
-        times = {"ours": times["ours"], f"autocast to {kind}": times[other]}
+        times = {
+            "ours": times["ours"],
+            f"autocast to {kind}": times[other],
+        }
     return faster, sides(bench, times, N, "images/s")
 
 

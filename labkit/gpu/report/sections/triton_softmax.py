@@ -12,7 +12,11 @@ def softmax_kernel(x, y, K, BLOCK: tl.constexpr):
     column = tl.arange(0, BLOCK)
     values = tl.load(x + row * K + column, mask=column < K, other=-float("inf"))
     powers = tl.exp(values - tl.max(values, axis=0))
-    tl.store(y + row * K + column, powers / tl.sum(powers, axis=0), mask=column < K)
+    tl.store(
+        y + row * K + column,
+        powers / tl.sum(powers, axis=0),
+        mask=column < K,
+    )
 
 
 def softmax(x: torch.Tensor, y: torch.Tensor) -> None:

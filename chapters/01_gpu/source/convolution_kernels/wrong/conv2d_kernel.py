@@ -1,6 +1,8 @@
 """Wrong ideas of gpu.conv2d_kernel: x[N,C,H,W], w[K,C,R,S], b[K], stride, padding -> y[N,K,P,Q].
 
 Letters of a sum: y[n,k,p,q], w[k,c,r,s], x[n,c,h,v]. `geometry` is stride and padding.
+
+Dense: each wrong idea is the sum of a convolution with one letter changed.
 """
 
 from collections.abc import Callable

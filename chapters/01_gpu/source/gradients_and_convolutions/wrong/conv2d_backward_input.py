@@ -2,6 +2,8 @@
 
 dy[N,K,P,Q], w[K,C,R,S], x_shape, stride, padding -> dx[N,C,H,W]. Some of the ideas raise, as the
 learner's would.
+
+Dense: each wrong idea is the sum of a gradient with one index changed.
 """
 
 import numpy as np

@@ -1,6 +1,8 @@
 """Wrong ideas of gpu.conv2d_direct: x[N,C,H,W], w[K,C,R,S], b[K], stride, padding -> y[N,K,P,Q].
 
 `how` stands for stride and padding. Some of the ideas raise, as the learner's would.
+
+Dense: each wrong idea is the sum of a convolution with one letter changed.
 """
 
 from collections.abc import Callable

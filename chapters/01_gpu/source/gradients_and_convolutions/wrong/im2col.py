@@ -1,6 +1,8 @@
 """Wrong ideas of gpu.im2col: x[N,C,H,W], R, S, stride, padding -> cols[N P Q, C R S].
 
 `how` stands for stride and padding. Some of the ideas raise, as the learner's would.
+
+Dense: each wrong idea is a window of an image, with the letters of both.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,8 @@
 """Wrong ideas of tpu.critical_batch: K, N [n], FLOP/s, B/s, B of a number -> images [n], or never.
 
-They may raise, as a learner's would. Each is one formula on a line, so that it can be held against
-the right one.
+They may raise, as a learner's would.
+
+Dense: each is one formula on a line, so that it can be held against the right one.
 """
 
 from collections.abc import Callable

@@ -2,6 +2,8 @@
 
 The nine registers of the circuit hold something after every step. What parts these ideas is the
 steps after which they hand it on as a window.
+
+Dense: each wrong idea is a condition on the step, in one comprehension.
 """
 
 from collections.abc import Iterator

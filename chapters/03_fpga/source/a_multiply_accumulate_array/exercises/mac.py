@@ -1,4 +1,7 @@
-"""Exercise fpga.mac: products of signed bytes, added up packet by packet."""
+"""Exercise fpga.mac: products of signed bytes, added up packet by packet.
+
+Dense: each wrong idea is what a slip in the circuit makes of the numbers, in one formula.
+"""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,7 @@
-"""Exercise fpga.mac_array: a lane for each weight, and one x for all of them."""
+"""Exercise fpga.mac_array: a lane for each weight, and one x for all of them.
+
+Dense: each wrong idea is what a slip in the circuit makes of the numbers, in one formula.
+"""
 
 from collections.abc import Callable, Iterable
 

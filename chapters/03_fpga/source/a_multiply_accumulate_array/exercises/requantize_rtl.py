@@ -1,4 +1,7 @@
-"""Exercise fpga.requantize_rtl: from a sum of 32 bits to a byte, as a circuit."""
+"""Exercise fpga.requantize_rtl: from a sum of 32 bits to a byte, as a circuit.
+
+Dense: each wrong idea is what a slip in the circuit makes of the numbers, in one formula.
+"""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,7 @@
-"""What the modules of lesson a_multiply_accumulate_array are tried with."""
+"""What the modules of lesson a_multiply_accumulate_array are tried with.
+
+Dense: one function, whose two lines of code set the ends of a range.
+"""
 
 import numpy as np
 

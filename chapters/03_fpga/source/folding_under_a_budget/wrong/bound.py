@@ -1,4 +1,7 @@
-"""Wrong ideas of `fpga.bound`: layers' work and multipliers, bytes, where weights are, width."""
+"""Wrong ideas of `fpga.bound`: layers' work and multipliers, bytes, where weights are, width.
+
+Dense: each wrong idea is one formula, to be held against the right one.
+"""
 
 from collections.abc import Callable
 from math import ceil

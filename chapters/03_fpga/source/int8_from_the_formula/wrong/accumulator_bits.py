@@ -1,4 +1,7 @@
-"""Wrong ideas of `fpga.accumulator_bits`: w [K, D], b [K], inputs from low to high -> bits."""
+"""Wrong ideas of `fpga.accumulator_bits`: w [K, D], b [K], inputs from low to high -> bits.
+
+Dense: each wrong idea is one formula, to be held against the right one.
+"""
 
 import numpy as np
 

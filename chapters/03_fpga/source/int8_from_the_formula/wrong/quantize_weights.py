@@ -1,4 +1,7 @@
-"""Wrong ideas of `fpga.quantize_weights`: w [K, D] -> q [K, D], scale [K]."""
+"""Wrong ideas of `fpga.quantize_weights`: w [K, D] -> q [K, D], scale [K].
+
+Dense: each wrong idea is one formula, to be held against the right one.
+"""
 
 from collections.abc import Callable
 

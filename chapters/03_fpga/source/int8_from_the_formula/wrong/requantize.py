@@ -1,4 +1,7 @@
-"""Wrong ideas of `fpga.requantize`: acc [N, K] int32, m [K], shift, low -> [N, K] int8."""
+"""Wrong ideas of `fpga.requantize`: acc [N, K] int32, m [K], shift, low -> [N, K] int8.
+
+Dense: each wrong idea is one formula, to be held against the right one.
+"""
 
 from collections.abc import Callable
 

@@ -1,4 +1,7 @@
-"""Wrong ideas of fpga.queue_depth: arrivals [n], work -> how many values the queue must hold."""
+"""Wrong ideas of fpga.queue_depth: arrivals [n], work -> how many values the queue must hold.
+
+Dense: each wrong idea is a count of arrivals, in one formula.
+"""
 
 import numpy as np
 

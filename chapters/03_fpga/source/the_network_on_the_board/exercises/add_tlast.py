@@ -22,7 +22,11 @@ def pixels(rng: np.random.Generator, n: int, length: int) -> tuple[np.ndarray, i
 
 def drive(x: np.ndarray, length: int) -> Drive:
     """All pixels, one behind the other."""
-    return Drive({"in": x}, words={"out": len(x)}, parameters={"LENGTH": length})
+    return Drive(
+        {"in": x},
+        words={"out": len(x)},
+        parameters={"LENGTH": length},
+    )
 
 
 def read(simulation: Simulation, x: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
@@ -65,8 +69,17 @@ add_tlast = rtl_exercise(
     drive=drive,
     read=read,
     cases=cases_of(
-        {"one byte": (1, 1), "two": (2, 1), "prime": (11, 3), "ragged": (20, 8)}
-        | {"one packet": (23, 23), "many": (61, 5), "a long packet": (3000, 2999)},
+        {
+            "one byte": (1, 1),
+            "two": (2, 1),
+            "prime": (11, 3),
+            "ragged": (20, 8),
+        }
+        | {
+            "one packet": (23, 23),
+            "many": (61, 5),
+            "a long packet": (3000, 2999),
+        },
         pixels,
     ),
     oracle=packets,

@@ -75,7 +75,13 @@ run_job = board_exercise(
     solution=solutions.run_job,
     oracle=results,
     cases=cases_of(
-        {"one image": (1, 1), "two": (2, 1), "prime": (7, 1), "ragged": (33, 3), "many": (100, 1)}
+        {
+            "one image": (1, 1),
+            "two": (2, 1),
+            "prime": (7, 1),
+            "ragged": (33, 3),
+            "many": (100, 1),
+        }
         | {"one large image": (1, 3)},
         job,
     ),

@@ -1,4 +1,7 @@
-"""Exercise fpga.who_is_done: which channel gets done, and which one waits for ever."""
+"""Exercise fpga.who_is_done: which channel gets done, and which one waits for ever.
+
+Dense: every idea is a comparison of the same four numbers.
+"""
 
 from collections.abc import Callable
 

@@ -1,4 +1,7 @@
-"""The oracle of `fpga.what_differs`, and wrong ideas: right, got [N, labels] -> two counts."""
+"""The oracle of `fpga.what_differs`, and wrong ideas: right, got [N, labels] -> two counts.
+
+Dense: each wrong idea is a comparison of two arrays, in a row of its own.
+"""
 
 from collections.abc import Callable
 

@@ -1,4 +1,7 @@
-"""Wrong ideas of `fpga.send_rows`: base, address, x [R, C], first, count -> addresses, values."""
+"""Wrong ideas of `fpga.send_rows`: base, address, x [R, C], first, count -> addresses, values.
+
+Dense: each wrong idea is one formula of an address or a register.
+"""
 
 import numpy as np
 

@@ -1,4 +1,7 @@
-"""Wrong ideas of `fpga.crop_and_resize`: frame [H,W,C], box, side -> [C,side,side] uint8."""
+"""Wrong ideas of `fpga.crop_and_resize`: frame [H,W,C], box, side -> [C,side,side] uint8.
+
+Dense: each wrong idea is a cut of a frame, with its four sides or two axes in one line.
+"""
 
 from collections.abc import Callable
 

@@ -1,4 +1,7 @@
-"""Wrong ideas of `fpga.frame_rate`: cycles [n], units [n], clock, camera -> two rates."""
+"""Wrong ideas of `fpga.frame_rate`: cycles [n], units [n], clock, camera -> two rates.
+
+Dense: each wrong idea is one formula, to be held against the right one.
+"""
 
 import numpy as np
 

@@ -1,4 +1,7 @@
-"""Wrong ideas of `fpga.taps_and_shift`: kernel [R,S] -> taps int8, shift."""
+"""Wrong ideas of `fpga.taps_and_shift`: kernel [R,S] -> taps int8, shift.
+
+Dense: each wrong idea is another formula of the scale, the rounding or the limits.
+"""
 
 from collections.abc import Callable
 

@@ -2,4 +2,7 @@
 
 from labkit_lessons.distributed.a_cost_model.exercises import fit, order
 
-EXERCISES = [fit.fit_link, order.rank_correlation]
+EXERCISES = [
+    fit.fit_link,
+    order.rank_correlation,
+]

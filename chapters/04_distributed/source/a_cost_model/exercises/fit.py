@@ -1,4 +1,7 @@
-"""Exercise distributed.fit_link: latency and bandwidth from pings, by relative least squares."""
+"""Exercise distributed.fit_link: latency and bandwidth from pings, by relative least squares.
+
+Dense: each wrong idea is the system of another least-squares fit, in a line or two.
+"""
 
 from collections.abc import Callable
 

@@ -1,4 +1,7 @@
-"""Exercise distributed.rank_correlation: Kendall's tau of two lists, pair by pair."""
+"""Exercise distributed.rank_correlation: Kendall's tau of two lists, pair by pair.
+
+Dense: each wrong idea is another formula over all pairs.
+"""
 
 from collections.abc import Callable
 

@@ -2,4 +2,8 @@
 
 from labkit_lessons.distributed.a_tokens_cost.exercises import attention, flops, seconds
 
-EXERCISES = [flops.step_flops, attention.attend_one, seconds.decode_seconds]
+EXERCISES = [
+    flops.step_flops,
+    attention.attend_one,
+    seconds.decode_seconds,
+]

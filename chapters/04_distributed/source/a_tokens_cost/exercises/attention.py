@@ -1,4 +1,7 @@
-"""Exercise distributed.attend_one: attention of one new token, which reads from a cache."""
+"""Exercise distributed.attend_one: attention of one new token, which reads from a cache.
+
+Dense: each wrong idea is the formula of attention with one slip in it.
+"""
 
 from collections.abc import Callable
 

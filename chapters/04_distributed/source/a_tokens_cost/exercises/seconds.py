@@ -1,4 +1,7 @@
-"""Exercise distributed.decode_seconds: a decode step on a machine, by the roofline."""
+"""Exercise distributed.decode_seconds: a decode step on a machine, by the roofline.
+
+Dense: each wrong idea is the formula of a roofline with one slip in it.
+"""
 
 from collections.abc import Callable
 

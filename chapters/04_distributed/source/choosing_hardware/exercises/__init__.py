@@ -2,4 +2,8 @@
 
 from labkit_lessons.distributed.choosing_hardware.exercises import cheapest, count, step
 
-EXERCISES = [count.machines_needed, step.step_parts, cheapest.cheapest]
+EXERCISES = [
+    count.machines_needed,
+    step.step_parts,
+    cheapest.cheapest,
+]

@@ -101,7 +101,17 @@ def part_of_one(weights, size, tokens, token_cache, memory, most) -> float:
 
 def as_many_as_allowed(weights, size, tokens, token_cache, memory, most) -> int:
     """`most` where even those are not enough."""
-    return machines_of(weights, size, tokens, token_cache, memory, most) or most
+    return (
+        machines_of(
+            weights,
+            size,
+            tokens,
+            token_cache,
+            memory,
+            most,
+        )
+        or most
+    )
 
 
 machines_needed = exercise(

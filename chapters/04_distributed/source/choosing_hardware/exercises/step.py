@@ -70,7 +70,17 @@ def one_message_for_all(
     flops, moved, reduces, reduced, n, peak, bandwidth, latency, link
 ) -> np.ndarray:
     """As if all all-reduces of a step were one of all their bytes."""
-    return parts_of(flops, moved, 1, reduces * reduced, n, peak, bandwidth, latency, link)
+    return parts_of(
+        flops,
+        moved,
+        1,
+        reduces * reduced,
+        n,
+        peak,
+        bandwidth,
+        latency,
+        link,
+    )
 
 
 def ring_of(seconds: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:

@@ -2,4 +2,8 @@
 
 from labkit_lessons.distributed.faults.exercises import apply_once, cost, tf_config
 
-EXERCISES = [tf_config.tf_config, apply_once.apply_once, cost.cost_of_faults]
+EXERCISES = [
+    tf_config.tf_config,
+    apply_once.apply_once,
+    cost.cost_of_faults,
+]

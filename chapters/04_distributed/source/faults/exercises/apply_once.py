@@ -139,13 +139,21 @@ def without_step_0(w: np.ndarray, arrived: Sequence[Push], rate: float) -> Appli
     return w, done, len(arrived) - done
 
 
-def twice_but_counted(w: np.ndarray, arrived: Sequence[Push], rate: float) -> Applied:
+def twice_but_counted(
+    w: np.ndarray,
+    arrived: Sequence[Push],
+    rate: float,
+) -> Applied:
     """As if a repeated push were noted, and applied all the same."""
     _, done, repeated = applied(w, arrived, rate)
     return w - rate * sum(gradient for *_, gradient in arrived), done, repeated
 
 
-def from_the_old_weights(w: np.ndarray, arrived: Sequence[Push], rate: float) -> Applied:
+def from_the_old_weights(
+    w: np.ndarray,
+    arrived: Sequence[Push],
+    rate: float,
+) -> Applied:
     """As if each step began at the weights that were given."""
     _, done, repeated = applied(w, arrived, rate)
     first = {}
@@ -203,7 +211,10 @@ WRONG_ONCE = SimpleNamespace(
     by_step=partial(applied, key=lambda push: push[1]),
     by_worker=partial(applied, key=lambda push: push[0]),
     by_gradient=partial(applied, key=lambda push: push[2].tobytes()),
-    by_worker_and_gradient=partial(applied, key=lambda push: (push[0], push[2].tobytes())),
+    by_worker_and_gradient=partial(
+        applied,
+        key=lambda push: (push[0], push[2].tobytes()),
+    ),
     by_sum=partial(applied, key=lambda push: push[0] + push[1]),
     by_text=partial(applied, key=lambda push: f"{push[0]}{push[1]}"),
     by_hundreds=partial(applied, key=lambda push: 100 * push[0] + push[1]),

@@ -1,6 +1,8 @@
 """Exercise distributed.tf_config: which process is who, and wrong ideas of it.
 
 An address is told as its place among all processes, a task by role and index. Lesson faults.
+
+Dense: every idea of who is who has the same four arguments.
 """
 
 from collections.abc import Callable

@@ -2,4 +2,7 @@
 
 from labkit_lessons.distributed.fine_tuning_and_compilers.exercises import compare, lora
 
-EXERCISES = [lora.lora_layer, compare.compare]
+EXERCISES = [
+    lora.lora_layer,
+    compare.compare,
+]

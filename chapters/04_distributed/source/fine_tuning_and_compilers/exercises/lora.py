@@ -1,4 +1,7 @@
-"""Exercise distributed.lora_layer: a frozen layer with two small matrices beside it."""
+"""Exercise distributed.lora_layer: a frozen layer with two small matrices beside it.
+
+Dense: each wrong idea is the formula of the layer with one slip in it.
+"""
 
 from types import SimpleNamespace
 

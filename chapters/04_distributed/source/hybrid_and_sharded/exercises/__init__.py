@@ -2,4 +2,8 @@
 
 from labkit_lessons.distributed.hybrid_and_sharded.exercises import groups, rank_bytes, step
 
-EXERCISES = [step.sharded_step, rank_bytes.bytes_per_rank, groups.group_along]
+EXERCISES = [
+    step.sharded_step,
+    rank_bytes.bytes_per_rank,
+    groups.group_along,
+]

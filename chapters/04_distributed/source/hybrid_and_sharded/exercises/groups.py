@@ -1,4 +1,7 @@
-"""Exercise distributed.group_along: the ranks of a mesh that form a group along one side."""
+"""Exercise distributed.group_along: the ranks of a mesh that form a group along one side.
+
+Dense: each wrong idea is another formula of places in the mesh.
+"""
 
 from collections.abc import Callable
 from math import prod

@@ -91,7 +91,11 @@ accumulate = rank_exercise(
     solution=solutions.accumulate,
     oracle=big_batch,
     cases=ranks_cases(
-        {"all sizes 1": (1, 1, 1, 1), "one micro-batch": (2, 1, 3, 5), "prime": (2, 3, 5, 7)}
+        {
+            "all sizes 1": (1, 1, 1, 1),
+            "one micro-batch": (2, 1, 3, 5),
+            "prime": (2, 3, 5, 7),
+        }
         | {"ragged": (3, 4, 2, 3), "many": (2, 8, 4, 10)},
         micro_batches,
         types={"ragged": "float64"},

@@ -194,7 +194,11 @@ buckets = exercise(
     oracle=in_buckets(assign),
     cases=cases_of(
         {"one parameter": (1, 8, 10), "some too large": (5, 12, 6), "prime": (7, 12, 25)}
-        | {"ragged": (11, 50, 40), "exactly full": (8, 0, 30), "all in one": (6, 20, 1000)}
+        | {
+            "ragged": (11, 50, 40),
+            "exactly full": (8, 0, 30),
+            "all in one": (6, 20, 1000),
+        }
         | {"many": (60, 100, 150), "equal sizes": (13, -1, 9)},
         sizes_of,
     ),

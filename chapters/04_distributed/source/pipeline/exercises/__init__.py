@@ -2,4 +2,8 @@
 
 from labkit_lessons.distributed.pipeline.exercises import best, gpipe, order
 
-EXERCISES = [order.order_of_stage, gpipe.gpipe_stage, best.best_micro_batches]
+EXERCISES = [
+    order.order_of_stage,
+    gpipe.gpipe_stage,
+    best.best_micro_batches,
+]

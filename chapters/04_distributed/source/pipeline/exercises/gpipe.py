@@ -1,4 +1,7 @@
-"""Exercise distributed.gpipe_stage: the backwards of a stage, in real ranks with real messages."""
+"""Exercise distributed.gpipe_stage: the backwards of a stage, in real ranks with real messages.
+
+Dense: each wrong idea is the oracle with one step changed, in a row of its own.
+"""
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise

@@ -2,4 +2,8 @@
 
 from labkit_lessons.distributed.restarts_and_monitoring.exercises import reshard, save, snapshot
 
-EXERCISES = [snapshot.snapshot, reshard.reshard, save.save_whole]
+EXERCISES = [
+    snapshot.snapshot,
+    reshard.reshard,
+    save.save_whole,
+]

@@ -1,4 +1,7 @@
-"""Exercise distributed.reshard: a rank's rows out of the shards that other ranks have written."""
+"""Exercise distributed.reshard: a rank's rows out of the shards that other ranks have written.
+
+Dense: each wrong idea is another range of rows, in one formula.
+"""
 
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace

@@ -2,4 +2,8 @@
 
 from labkit_lessons.distributed.serving.exercises import joins, percentile, slots
 
-EXERCISES = [percentile.latency_percentile, slots.token_slots, joins.who_joins]
+EXERCISES = [
+    percentile.latency_percentile,
+    slots.token_slots,
+    joins.who_joins,
+]

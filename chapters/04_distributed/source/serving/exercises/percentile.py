@@ -1,4 +1,7 @@
-"""Exercise distributed.latency_percentile: number percent x n / 100, rounded up, of n."""
+"""Exercise distributed.latency_percentile: number percent x n / 100, rounded up, of n.
+
+Dense: each wrong idea is another formula of the place in the sorted times.
+"""
 
 import math
 from collections.abc import Callable

@@ -14,7 +14,13 @@ Cache = tuple[np.ndarray, np.ndarray, int, int, int]
 Slots = tuple[np.ndarray, np.ndarray]
 
 
-def scattered(rng: np.random.Generator, cached: int, new: int, size: int, spare: int = 6) -> Cache:
+def scattered(
+    rng: np.random.Generator,
+    cached: int,
+    new: int,
+    size: int,
+    spare: int = 6,
+) -> Cache:
     """A table and free blocks in no order, and so many free ones that nobody needs."""
     before = blocks(cached, size)
     after = blocks(cached + new, size)
@@ -94,10 +100,21 @@ def lists(answer: object) -> Callable:
     """A function of the inputs that gives lists to the learner's, and takes two back."""
     refuse_no_function(answer)
 
-    def judged(table: np.ndarray, free: np.ndarray, cached: int, new: int, size: int) -> Slots:
+    def judged(
+        table: np.ndarray,
+        free: np.ndarray,
+        cached: int,
+        new: int,
+        size: int,
+    ) -> Slots:
         given = table.tolist(), free.tolist()
         found = answer(*given, cached, new, size)
-        for name, before, after in zip(("table", "free"), (table, free), given, strict=True):
+        for name, before, after in zip(
+            ("table", "free"),
+            (table, free),
+            given,
+            strict=True,
+        ):
             if after != before.tolist():
                 raise Refused(
                     f"The function changes its input `{name}`: the caller still needs it. Work on "
@@ -182,7 +199,10 @@ token_slots = exercise(
         "not_taken_out": lambda *c: by_rule(c, take=lambda free: free[0]),
         "in_front": lambda *c: by_rule(c, in_front=True),
         "token_as_offset": lambda *c: by_rule(c, slot=lambda table, t, size: table[-1] * size + t),
-        "swapped": lambda *c: by_rule(c, slot=lambda table, t, size: table[-1] + t % size * size),
+        "swapped": lambda *c: by_rule(
+            c,
+            slot=lambda table, t, size: table[-1] + t % size * size,
+        ),
         "empty_table": lambda *c: by_rule((c[0][:0], *c[1:])),
         "none_for_token_0": lambda *c: by_rule(
             c, lambda token, size, have: token % size == 0 and token > 0

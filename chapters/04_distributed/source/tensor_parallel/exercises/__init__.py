@@ -2,4 +2,8 @@
 
 from labkit_lessons.distributed.tensor_parallel.exercises import backward, heads, mlp
 
-EXERCISES = [mlp.split_mlp, heads.heads_of_rank, backward.column_backward]
+EXERCISES = [
+    mlp.split_mlp,
+    heads.heads_of_rank,
+    backward.column_backward,
+]

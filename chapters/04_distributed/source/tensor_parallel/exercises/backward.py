@@ -1,4 +1,7 @@
-"""Exercise distributed.column_backward: both gradients of a layer cut by columns, in real ranks."""
+"""Exercise distributed.column_backward: both gradients of a layer cut by columns, in real ranks.
+
+Dense: each wrong idea is the pair of gradients with one slip in it.
+"""
 
 from collections.abc import Sequence
 from types import SimpleNamespace

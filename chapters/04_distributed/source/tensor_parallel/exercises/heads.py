@@ -1,4 +1,7 @@
-"""Exercise distributed.heads_of_rank: which rows and columns belong to a rank's heads."""
+"""Exercise distributed.heads_of_rank: which rows and columns belong to a rank's heads.
+
+Dense: each wrong idea is another formula of rows and columns, by the same arguments.
+"""
 
 from collections.abc import Callable
 from math import ceil

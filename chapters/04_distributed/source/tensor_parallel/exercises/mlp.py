@@ -1,4 +1,7 @@
-"""Exercise distributed.split_mlp: an MLP in parts, columns first and then rows, in real ranks."""
+"""Exercise distributed.split_mlp: an MLP in parts, columns first and then rows, in real ranks.
+
+Dense: each wrong idea is the formula of the two layers with one slip in it.
+"""
 
 from collections.abc import Callable, Sequence
 from math import erf, pi, sqrt

@@ -1,4 +1,7 @@
-"""Exercise gradient_and_speeds of lesson unlike_machines: its inputs, oracle and wrong ideas."""
+"""Exercise gradient_and_speeds of lesson unlike_machines: its inputs, oracle and wrong ideas.
+
+Dense: every idea has the same arguments, and is one formula of them.
+"""
 
 import math
 from collections.abc import Callable, Sequence

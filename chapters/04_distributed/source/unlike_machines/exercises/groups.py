@@ -6,6 +6,8 @@ step(groups, a, f, messages, batch) that give the seconds of a step of each grou
     groups     [groups, machines], all of them
     a, f       seconds for a photograph, and fixed ones [machines]
     messages   seconds of an all-reduce among 1 to N machines [N]
+
+Dense: each wrong idea is another formula of the seconds of a step.
 """
 
 from collections.abc import Callable, Sequence

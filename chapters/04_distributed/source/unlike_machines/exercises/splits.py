@@ -1,4 +1,7 @@
-"""Exercise split_batch of lesson unlike_machines: its inputs, its oracle, and wrong ideas."""
+"""Exercise split_batch of lesson unlike_machines: its inputs, its oracle, and wrong ideas.
+
+Dense: each wrong idea is another formula of the shares, and a branch of a case draws speeds.
+"""
 
 from collections.abc import Callable
 
