@@ -1,6 +1,7 @@
 """`labkit build`: from each source its two executed notebooks, and CLAIMS.md from all of them.
 
 From the lessons' folders it writes the index in which `check` finds a lesson (lesson_index.py).
+From their headers it writes the rows of tables in README and chapters' pages (lesson_rows.py).
 From the reports of GPUs it writes chapter 01's measured.md and a row of README (measured.py).
 
     source -> Lesson -> Draft (both twins, the solutions) -> outputs kept or executed -> written
@@ -13,7 +14,7 @@ as they were.
 
 import time
 
-from labkit.course import claims, lesson_index, measured, verify
+from labkit.course import claims, lesson_index, lesson_rows, measured, verify
 from labkit.course.catalogue import Course
 from labkit.course.config import Config
 from labkit.course.draft import Draft, draft
@@ -35,9 +36,10 @@ def build(
     # First: what is malformed stops the build before anything runs.
     claims_page = claims.page(course.lessons(), config)
     drafts = [draft(lesson, config) for lesson in lessons]
-    for page in (*lesson_index.files(course.lessons(), config), *measured.files(config)):
-        if page.write():
-            print(f"{config.relative(page.path)}: written")
+    for pages in (lesson_index.files, lesson_rows.files, lambda *_: measured.files(config)):
+        for page in pages(course.lessons(), config):  # README.md has parts of two of them
+            if page.write():
+                print(f"{config.relative(page.path)}: written")
     for one in drafts:
         if one.solutions is not None and one.solutions.write():
             print(f"{config.relative(one.solutions.path)}: written")

@@ -18,7 +18,8 @@ from labkit.course.stubs import MARKERS, TwinLine, twin_lines
 TWINS = ("learner", "solution")
 PLAIN_TAGS = ("nbval-ignore-output", "picture", "setup", "timing")
 EXERCISE_TAG = re.compile(r"exercise:[a-z0-9_]+\.[a-z0-9_]+")
-HEADER_FIELDS = {"title": str, "minutes": int, "needs": list}
+HEADER_FIELDS = {"title": str, "minutes": int, "needs": list, "able": str, "runs_on": str}
+ROW_FIELDS = re.compile(r"^# +(?:able|runs_on): .*\n", re.MULTILINE)  # no notebook has them
 SOURCE = "lesson.py"  # in the folder that has the lesson's name; its number is in the header
 NUMBER = re.compile(r"\bnumber: *(\d+)")
 
@@ -49,8 +50,10 @@ class Lesson:
     title: str
     minutes: int
     needs: tuple[str, ...]
+    able: str  # what its learner will be able to do, as the page of the chapter says
+    runs_on: str  # as the table in README.md says
     cells: tuple[LessonCell, ...]
-    sha256: str  # of the source's text, the same whatever its line ends
+    sha256: str  # of the source's text, the same whatever its line ends and its rows in tables
 
     @property
     def chapter(self) -> Path:
@@ -61,6 +64,11 @@ class Lesson:
     def name(self) -> str:
         """Chapter and lesson: `01_gpu/1_gradients_and_convolutions`."""
         return f"{self.chapter.name}/{self.stem}"
+
+    @property
+    def number(self) -> int:
+        """Its place in the chapter."""
+        return int(self.stem.partition("_")[0])
 
     @property
     def plain_name(self) -> str:
@@ -126,8 +134,10 @@ def load(path: Path, name: str) -> Lesson:
         title=fields["title"],
         minutes=fields["minutes"],
         needs=tuple(map(str, fields["needs"])),
+        able=fields["able"],
+        runs_on=fields["runs_on"],
         cells=cells,
-        sha256=hashlib.sha256(text.encode()).hexdigest(),
+        sha256=hashlib.sha256(ROW_FIELDS.sub("", text).encode()).hexdigest(),
     )
 
 
@@ -140,7 +150,8 @@ def _fields(header: dict, here: str) -> dict:
     fields = header.get("labkit") or jupyter.get("labkit")
     for field, kind in HEADER_FIELDS.items():
         if not isinstance(fields, dict) or not isinstance(fields.get(field), kind):
-            do = "write `labkit: {title: ..., minutes: 40, needs: []}`."
+            rest = "minutes: 40, needs: [], able: ..., runs_on: ..."
+            do = f"write `labkit: {{title: ..., number: 3, {rest}}}`."
             raise CourseError(f"{here} lacks `{field}`: {do}")
     return fields
 

@@ -51,8 +51,7 @@ def ids_in(texts: Path, config: Config) -> list[str]:
 
 def _place(lesson: Lesson) -> tuple[str, int]:
     """Chapter and number of a lesson."""
-    number = lesson.stem.partition("_")[0]
-    return lesson.chapter.name, int(number) if number.isdigit() else 0
+    return lesson.chapter.name, lesson.number
 
 
 def _refuse_twice(what: str, found: Mapping[Path, Sequence], config: Config) -> None:

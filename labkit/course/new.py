@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from string import Template
 
-from labkit.course import CourseError, folders, lesson_index, solutions
+from labkit.course import CourseError, folders, lesson_index, lesson_rows, solutions
 from labkit.course.catalogue import CHAPTERS, Chapter, Course, sources
 from labkit.course.config import Config
 from labkit.course.generated import GeneratedFile
@@ -23,7 +23,6 @@ TEMPLATES = Path(__file__).with_name("new_lesson.toml")
 NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 JOINED = "course"  # the room of lessons that join the machines
 WITH_KERNELS = "gpu"
-LESSON_ROW = re.compile(r"^\| \[.*\n", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -82,13 +81,15 @@ def new(
     Raises CourseError, having written nothing, for what cannot be.
     """
     lesson = _examined(config, chapter, name, kernel, room)
-    files = [*_files(lesson), _chapter_page(lesson)]
+    files = [*_files(lesson), *_chapter_page(lesson)]
     Course(config).lessons()  # a malformed one is named before anything is written
     for file in files:
         file.write()
         print(f"{config.relative(file.path)}: written")
     module = solutions.module(load(lesson.source, config.relative(lesson.source)), config)
-    for file in (module, *lesson_index.files(Course(config).lessons(), config)):
+    lessons = Course(config).lessons()
+    pages = [*lesson_index.files(lessons, config), *lesson_rows.files(lessons, config)]
+    for file in (module, *(page for page in pages if not page.is_stored())):
         file.write()
         print(f"{config.relative(file.path)}: written")
     print(
@@ -150,16 +151,8 @@ def _files(lesson: NewLesson) -> list[GeneratedFile]:
     return files
 
 
-def _chapter_page(lesson: NewLesson) -> GeneratedFile:
-    """The chapter's README.md, with a row for the lesson below those of the others."""
-    templates = tomllib.loads(TEMPLATES.read_text(encoding="utf-8"))["chapter_page"]
+def _chapter_page(lesson: NewLesson) -> list[GeneratedFile]:
+    """The chapter's README.md, where it has none."""
     path = lesson.config.chapters / lesson.chapter.folder / "README.md"
-    text = path.read_text(encoding="utf-8") if path.is_file() else lesson.filled(templates["all"])
-    rows = list(LESSON_ROW.finditer(text))
-    if rows:
-        place = rows[-1].end()
-    else:
-        text = text.rstrip("\n") + "\n"
-        place = len(text)
-    row = lesson.filled(templates["row"])
-    return GeneratedFile(path, (text[:place] + row + text[place:]).encode())
+    template = tomllib.loads(TEMPLATES.read_text(encoding="utf-8"))["chapter_page"]["all"]
+    return [] if path.is_file() else [GeneratedFile(path, lesson.filled(template).encode())]

@@ -16,6 +16,7 @@ from labkit.course import (
     claims,
     folders,
     lesson_index,
+    lesson_rows,
     links,
     measured,
     rules,
@@ -64,6 +65,7 @@ def pages_out_of_sync(course: Course) -> list[str]:
     lessons, config = course.lessons(), course.config
     sources = {
         "the lessons' folders": lambda: lesson_index.files(lessons, config),
+        "the lessons' headers": lambda: lesson_rows.files(lessons, config),
         "the lessons": lambda: [claims.page(lessons, config)],
         "the reports of GPUs": lambda: measured.files(config),
     }

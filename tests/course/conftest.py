@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from labkit.course import claims, lesson_index
+from labkit.course import claims, lesson_index, lesson_rows
 from labkit.course.build import build_lesson
 from labkit.course.catalogue import Course
 from labkit.course.config import config
@@ -38,7 +38,7 @@ LESSON = f'''\
 #     display_name: Python 3 (ipykernel)
 #     language: python
 #     name: python3
-# labkit: {{title: A tiny lesson, number: 1, minutes: 25, needs: []}}
+# labkit: {{title: A tiny lesson, number: 1, minutes: 25, needs: [], able: add, runs_on: any CPU}}
 # ---
 
 # %% [markdown]
@@ -167,6 +167,7 @@ def built_once(tmp_path_factory) -> Path:
     for page in (
         claims.page(built.lessons(), built.config),
         *lesson_index.files(built.lessons(), built.config),
+        *lesson_rows.files(built.lessons(), built.config),
     ):
         page.write()
     return root

@@ -13,6 +13,8 @@
 #     number: 5
 #     minutes: 45
 #     needs: [numba, torch]
+#     able: turn the sums of y, dX and dW into kernels, plug them into PyTorch, and train with them
+#     runs_on: the SIMT machine, or a GPU
 # ---
 
 # %% [markdown]

@@ -13,6 +13,8 @@
 #     number: 6
 #     minutes: 45
 #     needs: [numba]
+#     able: find out from the machine's evidence why a kernel is wrong or slow, and prove the repair
+#     runs_on: the SIMT machine and NVIDIA's compiler
 # ---
 
 # %% [markdown]

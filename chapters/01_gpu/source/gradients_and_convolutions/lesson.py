@@ -13,6 +13,8 @@
 #     number: 1
 #     minutes: 45
 #     needs: [torch]
+#     able: derive, write and test the gradients of a layer; run the course's network in your own NumPy; read a roofline
+#     runs_on: any CPU
 # ---
 
 # %% [markdown]

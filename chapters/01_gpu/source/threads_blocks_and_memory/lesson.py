@@ -13,6 +13,8 @@
 #     number: 2
 #     minutes: 45
 #     needs: [numba]
+#     able: write kernels for arrays of any size; count the memory they move; share data in a block; find races
+#     runs_on: the [SIMT machine](labkit/gpu/simt/README.md), or an NVIDIA GPU
 # ---
 
 # %% [markdown]

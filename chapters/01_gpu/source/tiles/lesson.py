@@ -13,6 +13,8 @@
 #     number: 3
 #     minutes: 54
 #     needs: [numba]
+#     able: "use each number more often once it is on the chip: in a tile of shared memory, and in registers"
+#     runs_on: the same
 # ---
 
 # %% [markdown]

@@ -13,6 +13,8 @@
 #     number: 7
 #     minutes: 45
 #     needs: [torch, numba]
+#     able: train the ConvNet, with PyTorch's layers and with your own; save bytes and time, and say which
+#     runs_on: PyTorch; the SIMT machine, or a GPU
 # ---
 
 # %% [markdown]

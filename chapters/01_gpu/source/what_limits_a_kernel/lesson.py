@@ -13,6 +13,8 @@
 #     number: 4
 #     minutes: 44
 #     needs: [numba]
+#     able: read the compiler's report and the occupancy; say what limits a kernel, and how far off the answer may be
+#     runs_on: the same, and NVIDIA's compiler, which needs no GPU
 # ---
 
 # %% [markdown]

@@ -13,6 +13,8 @@
 #     number: 2
 #     minutes: 45
 #     needs: [ml_dtypes]
+#     able: round, sum and split numbers as a matrix unit does; say where 8 bits are enough, and where a float32 copy is kept
+#     runs_on: any CPU
 # ---
 
 # %% [markdown]

@@ -13,6 +13,8 @@
 #     number: 1
 #     minutes: 45
 #     needs: []
+#     able: write the registers of a matrix unit and step them through your own matrices; count its cycles; feed it a convolution
+#     runs_on: any CPU
 # ---
 
 # %% [markdown]

@@ -13,6 +13,8 @@
 #     number: 5
 #     minutes: 45
 #     needs: [tensorflow]
+#     able: train with one loop on a TPU or on 8 virtual replicas; find out why replicas disagree; survive a killed run
+#     runs_on: TensorFlow; 8 virtual replicas, or a TPU
 # ---
 
 # %% [markdown]

@@ -13,6 +13,8 @@
 #     number: 4
 #     minutes: 43
 #     needs: [jax]
+#     able: say what limits a step, how fast it will be, what fits in memory, and what chips send each other
+#     runs_on: the same
 # ---
 
 # %% [markdown]

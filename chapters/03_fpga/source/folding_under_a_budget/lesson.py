@@ -13,6 +13,8 @@
 #     number: 6
 #     minutes: 50
 #     needs: []
+#     able: predict whether a layer or the stream limits a pipeline; choose how many multipliers each layer gets; say what fits into the FPGA's memory
+#     runs_on: the same, and stored reports of Yosys
 # ---
 
 # %% [markdown]

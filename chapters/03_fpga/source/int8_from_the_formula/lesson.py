@@ -13,6 +13,8 @@
 #     number: 1
 #     minutes: 52
 #     needs: []
+#     able: find the layers that are worth building; turn a layer into integers; prove that no image overflows a sum
+#     runs_on: any CPU
 # ---
 
 # %% [markdown]

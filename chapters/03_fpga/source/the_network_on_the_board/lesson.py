@@ -13,6 +13,8 @@
 #     number: 8
 #     minutes: 57
 #     needs: []
+#     able: run the network on a board, by hand and by a driver; say which `wait` never returns, and why; write a circuit that ends its packets; run the network on modules that you wrote yourself
+#     runs_on: the same
 # ---
 
 # %% [markdown]

@@ -13,6 +13,8 @@
 #     number: 7
 #     minutes: 50
 #     needs: []
+#     able: load a circuit and talk to it through registers; move arrays through it with a DMA, without a hang; change your own circuit and use it seconds later
+#     runs_on: a virtual Pynq board, driven by the unmodified package `pynq` (Linux)
 # ---
 
 # %% [markdown]

@@ -13,6 +13,8 @@
 #     number: 4
 #     minutes: 55
 #     needs: []
+#     able: find the path that limits the clock, and cut it; write a stage that keeps its words; have a solver prove a rule, or show the run that breaks it
+#     runs_on: the same; nextpnr and a solver come as packages
 # ---
 
 # %% [markdown]

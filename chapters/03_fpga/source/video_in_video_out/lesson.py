@@ -13,6 +13,8 @@
 #     number: 9
 #     minutes: 57
 #     needs: [torch]
+#     able: cut what a network needs out of a video; turn a filter's real numbers into registers of a circuit; say which part limits the rate of a video, and who computes it
+#     runs_on: the same
 # ---
 
 # %% [markdown]

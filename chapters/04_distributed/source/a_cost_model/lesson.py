@@ -13,6 +13,8 @@
 #     number: 16
 #     minutes: 60
 #     needs: []
+#     able: find a link's latency and bandwidth from pings, and predict collectives and steps that the fit has not seen; add up a step with data, tensor and pipeline ranks from its terms, and say which one binds; hold a model against published results, a constant and a rule of thumb, and say what it knows that they do not
+#     runs_on: as lesson 1
 # ---
 
 # %% [markdown]

@@ -13,6 +13,8 @@
 #     number: 13
 #     minutes: 57
 #     needs: []
+#     able: count the FLOPs and bytes of a language model's token, and have PyTorch confirm them; write attention with a KV cache, so that no token is computed twice; say for any machine what limits prefill and decode, and how many sequences fit
+#     runs_on: any CPU
 # ---
 
 # %% [markdown]

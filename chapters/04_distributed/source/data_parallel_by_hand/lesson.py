@@ -13,6 +13,8 @@
 #     number: 3
 #     minutes: 55
 #     needs: []
+#     able: deal photographs to ranks without a message; average all gradients in one all-reduce; say when the average is wrong (unlike shards, BatchNorm, weights that began apart), and repair it
+#     runs_on: the same
 # ---
 
 # %% [markdown]

@@ -13,6 +13,8 @@
 #     number: 7
 #     minutes: 60
 #     needs: [tensorflow]
+#     able: tell each process of a TensorFlow cluster who it is; kill workers and servers, and count what was done twice and what was lost; say how often to write a checkpoint
+#     runs_on: the same, and TensorFlow
 # ---
 
 # %% [markdown]

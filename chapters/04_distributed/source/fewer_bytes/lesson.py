@@ -13,6 +13,8 @@
 #     number: 5
 #     minutes: 50
 #     needs: []
+#     able: send a hundredth of a gradient and lose nothing; let ranks train alone for a while, and say what changes; say how far larger batches save messages
+#     runs_on: the same
 # ---
 
 # %% [markdown]

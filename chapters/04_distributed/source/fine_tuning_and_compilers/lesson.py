@@ -13,6 +13,8 @@
 #     number: 14
 #     minutes: 52
 #     needs: []
+#     able: fine-tune a model through a few small matrices, and say which memory that spares; count the kernels that a compiler leaves of a model; time two versions so that others may believe it
+#     runs_on: any CPU; ONNX Runtime comes as a package
 # ---
 
 # %% [markdown]

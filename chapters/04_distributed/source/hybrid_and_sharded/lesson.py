@@ -13,6 +13,8 @@
 #     number: 11
 #     minutes: 57
 #     needs: []
+#     able: cut weights, gradients and moments over the ranks, and train as one process does; predict a rank's bytes, activations included; lay ranks out in a mesh, and say who talks to whom
+#     runs_on: the same
 # ---
 
 # %% [markdown]

@@ -13,6 +13,8 @@
 #     number: 4
 #     minutes: 55
 #     needs: []
+#     able: let gradients travel while backward still computes; fill buckets, and accumulate over micro-batches; say what PyTorch's DDP does, and where it is not one big batch
+#     runs_on: the same
 # ---
 
 # %% [markdown]

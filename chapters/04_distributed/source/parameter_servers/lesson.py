@@ -13,6 +13,8 @@
 #     number: 6
 #     minutes: 60
 #     needs: []
+#     able: let servers hold the weights, and workers pull and push; say how stale a gradient is, and who waits under a bound; predict the throughput of unlike workers, and choose a learning rate that staleness allows
+#     runs_on: the same
 # ---
 
 # %% [markdown]

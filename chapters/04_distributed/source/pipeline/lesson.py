@@ -13,6 +13,8 @@
 #     number: 10
 #     minutes: 60
 #     needs: []
+#     able: say in which order each stage of a pipeline works, and what that costs in time and memory; run one stage in its own process, forward and backward; choose the number of micro-batches; say what a pipeline does for inference
+#     runs_on: the same
 # ---
 
 # %% [markdown]

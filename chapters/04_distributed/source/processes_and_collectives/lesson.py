@@ -13,6 +13,8 @@
 #     number: 1
 #     minutes: 55
 #     needs: []
+#     able: start real processes from a cell, and let them send each other tensors; say of a hang which process waits for which; write a broadcast and a sum for all, and count their bytes
+#     runs_on: PyTorch, in real processes of any CPU
 # ---
 
 # %% [markdown]

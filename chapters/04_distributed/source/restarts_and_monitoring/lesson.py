@@ -13,6 +13,8 @@
 #     number: 12
 #     minutes: 60
 #     needs: []
+#     able: save everything that a training needs, and prove it to the last bit; write a checkpoint that no death leaves half done, and read it on another number of ranks; let `torchrun` start ranks again, watch them, and say which file of a stranger runs code
+#     runs_on: the same
 # ---
 
 # %% [markdown]

@@ -13,6 +13,8 @@
 #     number: 15
 #     minutes: 60
 #     needs: []
+#     able: say how long users wait, at the median and at p99; let requests join and leave a batch at every step; keep a KV cache in blocks, and count the slots and tokens that are wasted; say which bytes travel between ranks in inference
+#     runs_on: any CPU
 # ---
 
 # %% [markdown]

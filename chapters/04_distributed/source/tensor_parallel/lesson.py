@@ -13,6 +13,8 @@
 #     number: 9
 #     minutes: 55
 #     needs: []
+#     able: split two layers over ranks so that one all-reduce is enough for both, and attention by heads; say what travels forward and backward, count it, and refuse three formulas of model parallelism
+#     runs_on: the same
 # ---
 
 # %% [markdown]

@@ -13,6 +13,8 @@
 #     number: 2
 #     minutes: 58
 #     needs: []
+#     able: write a ring all-reduce in two halves, and refuse one with the right sum at the wrong cost; predict its time from latency and bandwidth; say when a tree is faster
+#     runs_on: the same
 # ---
 
 # %% [markdown]

@@ -13,6 +13,8 @@
 #     number: 8
 #     minutes: 55
 #     needs: []
+#     able: split a batch so that unlike machines are done at the same moment, and train as one process would; follow machines whose speed changes; say when a slow machine is better left out
+#     runs_on: as lesson 1
 # ---
 
 # %% [markdown]
