@@ -13,7 +13,7 @@
 #     number: 17
 #     minutes: 55
 #     needs: []
-#     able: say how many machines of a kind hold a model, which limit binds on them, and how long a step takes at best; find the cheapest in time where prices are missing; ask the chooser about a model of your own, and hold its answers against published ones
+#     able: say how many machines of a kind hold a model, which limit binds on them, and how long a step takes at best, with a ring; find the cheapest in time where our table lacks prices; ask the chooser about a model of your own, and hold its answers against published ones
 #     runs_on: any CPU
 # ---
 
