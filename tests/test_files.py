@@ -6,7 +6,6 @@ import pytest
 
 from labkit.files import (
     cache_folder,
-    keep_compiled_by_torch,
     refuse_others,
     set_aside,
     write_whole,
@@ -55,21 +54,6 @@ def test_the_cache_folder_can_be_chosen(tmp_path, monkeypatch):
     assert cache_folder() == tmp_path
     monkeypatch.delenv("LABKIT_CACHE")
     assert cache_folder().name == "labkit"
-
-
-def test_what_torch_compiles_is_kept_where_nobody_else_may_write(tmp_path, monkeypatch):
-    from torch._inductor.runtime.cache_dir_utils import cache_dir
-
-    monkeypatch.setenv("LABKIT_CACHE", str(tmp_path))
-    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", "")  # put back at the end
-    monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR")
-    keep_compiled_by_torch()
-    folder = tmp_path / "torchinductor"
-    assert cache_dir() == str(folder) and folder.stat().st_mode & 0o077 == 0
-    monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR")
-    folder.chmod(0o777)
-    with pytest.raises(PermissionError, match="Other users may write"):
-        keep_compiled_by_torch()
 
 
 @pytest.mark.skipif(os.name != "posix" or os.getuid(), reason="only root gives folders away")
