@@ -5,6 +5,7 @@ that lists what it listens to, or with the reason why it listens nowhere.
 """
 
 import ast
+import gc
 import json
 import os
 import signal
@@ -17,9 +18,12 @@ from pathlib import Path
 
 import psutil
 import pytest
-from jupyter_client.manager import KernelManager, start_new_kernel
+from jupyter_client.manager import KernelManager
+from nbval.kernel import CURRENT_ENV_KERNEL_NAME, RunningKernel
 
 from labkit.course import lab
+from labkit.course.execute import execute
+from labkit.course.notebook import NOT_RUN, Notebook
 from labkit.fpga.board import pynq_cache
 from tests.distributed.sockets import listening, reachable
 from tests.test_floors import LESSONS
@@ -250,14 +254,39 @@ def _kernels(lab):
     return [process.pid for process in psutil.Process(lab).children()]
 
 
+LISTENS = """
+import json, os, sys
+from tests.distributed.sockets import listening
+
+[file] = [word for word in sys.argv if word.endswith(".json")]
+print(json.dumps([listening(os.getpid()), file, os.stat(os.path.dirname(file)).st_mode & 0o777]))
+"""
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="the list is Linux's")
-def test_a_lesson_s_kernel():
-    """A kernel takes orders at ports of its own; whoever calls needs the key of its file."""
-    manager, client = start_new_kernel(kernel_name="python3", startup_timeout=600)
-    try:
-        pid = manager.provisioner.pid
-        assert len(listening(pid)) >= 5 and reachable(pid) == []
-        assert manager.session.key
-    finally:
-        client.stop_channels()
-        manager.shutdown_kernel(now=True)
+@pytest.mark.parametrize("by", ["labkit build", "pytest --nbval"])
+def test_a_lesson_s_kernel(by, tmp_path):
+    """It has no port, but files in a folder of its user alone, which goes with it."""
+    if by == "labkit build":
+        cell = {"cell_type": "code", "id": "a", "metadata": {}, "source": PRINTS_IN_A_FORK}
+        cells = [cell | NOT_RUN, cell | NOT_RUN | {"id": "b", "source": LISTENS}]
+        content = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+        ran = execute(Notebook(tmp_path / "a.ipynb", "a.ipynb", content))
+        forked, said = ("".join(cell["outputs"][0]["text"]) for cell in ran.cells)
+        assert "a fork's words" in forked
+    else:
+        kernel = RunningKernel(CURRENT_ENV_KERNEL_NAME, str(tmp_path), startup_timeout=600)
+        try:
+            ask = kernel.execute_cell_input(LISTENS)
+            said = next(
+                message["content"]["text"]
+                for message in iter(lambda: kernel.get_message("iopub", timeout=600), None)
+                if message["msg_type"] == "stream" and message["parent_header"]["msg_id"] == ask
+            )
+        finally:
+            kernel.stop()
+        del kernel
+    ports, file, mode = json.loads(said)
+    assert ports == [] and mode == 0o700
+    gc.collect()
+    assert not os.path.exists(os.path.dirname(file))
