@@ -1,13 +1,16 @@
 """labkit.files: a file is whole or the old one, and nothing is lost."""
 
 import os
+import tempfile
 
 import pytest
 
 from labkit.files import (
+    LONGEST_SOCKET,
     cache_folder,
     refuse_others,
     set_aside,
+    socket_folder,
     write_whole,
 )
 
@@ -71,3 +74,13 @@ def test_a_folder_in_another_users_folder_is_refused(tmp_path):
     os.chown(theirs, 65534, -1)
     with pytest.raises(PermissionError, match="theirs belongs to another user"):
         refuse_others(ours)
+
+
+def test_a_folder_for_sockets_is_one_s_own_and_its_path_short(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / ("long" * 20)))
+    folder = socket_folder("labkit-test-")
+    try:
+        assert folder.stat().st_mode & 0o777 == 0o700
+        assert len(os.fsencode(folder / "kernel-ipc-fork")) <= LONGEST_SOCKET
+    finally:
+        folder.rmdir()

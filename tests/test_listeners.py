@@ -58,6 +58,9 @@ LISTENERS = {
     + "test_torchrun",
     "chapters/04_distributed/source/restarts_and_monitoring/elastic.py subprocess.run": SOCKETS
     + "test_ranks",
+    "labkit/distributed/door.py listener.bind": SOCKETS + "test_parameter_servers",
+    "labkit/distributed/door.py listener.listen": SOCKETS + "test_parameter_servers",
+    "labkit/distributed/door.py socket.create_server": SOCKETS + "test_train_ps",
     "labkit/distributed/host_programs.py subprocess.Popen": HOSTS,
     "labkit/distributed/hosts.py subprocess.Popen": HOSTS,
     "labkit/distributed/hosts.py subprocess.run": A_TOOL,
@@ -67,17 +70,13 @@ LISTENERS = {
     "labkit/distributed/monitoring.py subprocess.Popen": SOCKETS + "test_tensorboard",
     "labkit/distributed/parameter_server/role_process.py context.Process": SOCKETS
     + "test_parameter_servers",
-    "labkit/distributed/parameter_server/held_port.py holder.bind": "it does not listen",
     "labkit/distributed/parameter_server/roles.py Server": SOCKETS + "test_parameter_servers",
-    "labkit/distributed/parameter_server/server.py socket.create_server": SOCKETS
-    + "test_parameter_servers",
     "labkit/distributed/processes.py context.Process": SOCKETS + "test_ranks",
     "labkit/distributed/rank.py dist.init_process_group": SOCKETS + "test_ranks",
     "labkit/distributed/rank.py signature(real).bind": NO_SOCKET,
     "labkit/distributed/rank_exercise.py inspect.signature(answer).bind": NO_SOCKET,
     "labkit/distributed/new_network.py context.Process": A_PIPE,
     "labkit/distributed/refereed_run.py context.Process": A_PIPE,
-    "labkit/distributed/relay.py socket.create_server": SOCKETS + "test_ranks",
     "labkit/distributed/relay.py subprocess.Popen": SOCKETS + "test_ranks",
     "chapters/04_distributed/source/hybrid_and_sharded/pretended.py "
     "dist.init_process_group": "its backend only pretends",
@@ -87,7 +86,6 @@ LISTENERS = {
     "labkit/distributed/tf_turns.py trial.bind": "it looks whether a port is free, and serves none",
     "labkit/distributed/torchrun.py dist.init_process_group": SOCKETS + "test_torchrun",
     "labkit/distributed/torchrun.py dist.rendezvous": SOCKETS + "test_torchrun",
-    "labkit/distributed/wires.py socket.create_server": SOCKETS + "test_ranks",
     "labkit/fpga/board/board.py Server": "tests/test_listeners.py::test_board",
     "labkit/fpga/board/server.py probe.bind": "it looks whether a port is free, and serves none",
     "labkit/fpga/board/server.py server.add_insecure_port": "tests/test_listeners.py::test_board",
