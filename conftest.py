@@ -18,6 +18,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 ROOT = Path(__file__).resolve().parent
 SECONDS = 600  # nbval's own 5 s between two outputs of a cell would fail on a busy machine
+pytest_plugins = ("labkit.course.kernel_files",)  # nbval's kernels open no port
 TWINS = "solutions"  # the folder of the solved notebooks
 # Files with tests of all exercises, "test_x[gpu.relu-...]": each exercise is a unit of its own.
 BY_EXERCISE = re.compile(r"(.*/test_(?:rtl_)?exercises\.py)::.*\[(\w+\.\w+)")

@@ -6,6 +6,9 @@ import tempfile
 from itertools import count
 from pathlib import Path
 
+LONGEST_SOCKET = 100  # bytes of a socket file's path; macOS takes 103, Linux 107
+LONGEST_NAME = 40  # of these, for the file's name and the random part of its folder's
+
 
 def cache_folder() -> Path:
     """Where lies what can be made or fetched again: LABKIT_CACHE, or the user's cache folder."""
@@ -22,36 +25,32 @@ def make_folder(folder: Path, mode: int = 0o755) -> None:
         one.mkdir(mode, exist_ok=True)
 
 
-def keep_compiled_by_torch() -> None:
-    """Has PyTorch's compiler keep what it compiles, and loads again, in a folder of the user's own.
+def socket_folder(prefix: str) -> Path:
+    """A new folder of this user alone, whose path leaves room for the names of socket files.
 
-    By itself it takes a name in /tmp that others can guess, make first, and fill. Raises
-    PermissionError as `refuse_others` does.
+    Who makes it removes it. Raises OSError where there can be none.
     """
-    if "TORCHINDUCTOR_CACHE_DIR" in os.environ:
-        return
-    folder = cache_folder() / "torchinductor"
-    try:
-        make_folder(folder, 0o700)
-    except OSError:  # a read-only home: for this process alone
-        folder = Path(tempfile.mkdtemp())
-    refuse_others(folder)
-    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder)
+    for place in (tempfile.gettempdir(), "/tmp"):
+        if len(os.fsencode(place)) + len(prefix) <= LONGEST_SOCKET - LONGEST_NAME:
+            return Path(tempfile.mkdtemp(prefix=prefix, dir=place))
+    raise OSError("no folder for temporary files has a path that is short enough for sockets")
 
 
-def refuse_others(path: Path) -> None:
+def refuse_others(path: Path, variable: str = "LABKIT_CACHE") -> None:
     """Raises PermissionError where somebody else owns a file or folder, or may write to it.
+
+    variable   of the environment, which names another folder instead
 
     For what a process loads and runs with the learner's rights. The system's own user may; so may
     the group that new files of the learner belong to, which on most machines is the learner alone.
     Whoever owns a folder above may put another one in its place, so those are looked at, too.
     """
-    _refuse_others(path, sticky=False)
+    _refuse_others(path, variable, sticky=False)
     for folder in path.resolve().parents:
-        _refuse_others(folder, sticky=True)
+        _refuse_others(folder, variable, sticky=True)
 
 
-def _refuse_others(path: Path, sticky: bool) -> None:
+def _refuse_others(path: Path, variable: str, sticky: bool) -> None:
     """sticky: in a folder such as /tmp, nobody may rename what is another's."""
     state = path.stat()
     open_to = stat.S_IWOTH if state.st_gid == os.getegid() else stat.S_IWOTH | stat.S_IWGRP
@@ -67,7 +66,7 @@ def _refuse_others(path: Path, sticky: bool) -> None:
         return
     raise PermissionError(
         f"{said}, so that what labkit has compiled there cannot be trusted; nothing was loaded. "
-        f"{todo}, or name a folder of your own in the environment variable LABKIT_CACHE."
+        f"{todo}, or name a folder of your own in the environment variable {variable}."
     )
 
 

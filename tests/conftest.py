@@ -155,6 +155,7 @@ SLOW = (
     "the_systolic_array/test_pictures.py",
     "tpu/test_models.py",
     "checks/test_time.py",
+    "test_torch_cache.py",
     "test_listeners.py",
     "test_prove.py",
     "test_wheel.py",

@@ -1,14 +1,16 @@
 """labkit.files: a file is whole or the old one, and nothing is lost."""
 
 import os
+import tempfile
 
 import pytest
 
 from labkit.files import (
+    LONGEST_SOCKET,
     cache_folder,
-    keep_compiled_by_torch,
     refuse_others,
     set_aside,
+    socket_folder,
     write_whole,
 )
 
@@ -57,21 +59,6 @@ def test_the_cache_folder_can_be_chosen(tmp_path, monkeypatch):
     assert cache_folder().name == "labkit"
 
 
-def test_what_torch_compiles_is_kept_where_nobody_else_may_write(tmp_path, monkeypatch):
-    from torch._inductor.runtime.cache_dir_utils import cache_dir
-
-    monkeypatch.setenv("LABKIT_CACHE", str(tmp_path))
-    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", "")  # put back at the end
-    monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR")
-    keep_compiled_by_torch()
-    folder = tmp_path / "torchinductor"
-    assert cache_dir() == str(folder) and folder.stat().st_mode & 0o077 == 0
-    monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR")
-    folder.chmod(0o777)
-    with pytest.raises(PermissionError, match="Other users may write"):
-        keep_compiled_by_torch()
-
-
 @pytest.mark.skipif(os.name != "posix" or os.getuid(), reason="only root gives folders away")
 def test_a_folder_in_another_users_folder_is_refused(tmp_path):
     """Whoever owns the one above may put his own in its place; not in a sticky one, as /tmp is."""
@@ -87,3 +74,13 @@ def test_a_folder_in_another_users_folder_is_refused(tmp_path):
     os.chown(theirs, 65534, -1)
     with pytest.raises(PermissionError, match="theirs belongs to another user"):
         refuse_others(ours)
+
+
+def test_a_folder_for_sockets_is_one_s_own_and_its_path_short(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / ("long" * 20)))
+    folder = socket_folder("labkit-test-")
+    try:
+        assert folder.stat().st_mode & 0o777 == 0o700
+        assert len(os.fsencode(folder / "kernel-ipc-fork")) <= LONGEST_SOCKET
+    finally:
+        folder.rmdir()

@@ -5,6 +5,7 @@ that lists what it listens to, or with the reason why it listens nowhere.
 """
 
 import ast
+import gc
 import json
 import os
 import signal
@@ -17,9 +18,12 @@ from pathlib import Path
 
 import psutil
 import pytest
-from jupyter_client.manager import KernelManager, start_new_kernel
+from jupyter_client.manager import KernelManager
+from nbval.kernel import CURRENT_ENV_KERNEL_NAME, RunningKernel
 
 from labkit.course import lab
+from labkit.course.execute import execute
+from labkit.course.notebook import NOT_RUN, Notebook
 from labkit.fpga.board import pynq_cache
 from tests.distributed.sockets import listening, reachable
 from tests.test_floors import LESSONS
@@ -54,6 +58,9 @@ LISTENERS = {
     + "test_torchrun",
     "chapters/04_distributed/source/restarts_and_monitoring/elastic.py subprocess.run": SOCKETS
     + "test_ranks",
+    "labkit/distributed/door.py listener.bind": SOCKETS + "test_parameter_servers",
+    "labkit/distributed/door.py listener.listen": SOCKETS + "test_parameter_servers",
+    "labkit/distributed/door.py socket.create_server": SOCKETS + "test_train_ps",
     "labkit/distributed/host_programs.py subprocess.Popen": HOSTS,
     "labkit/distributed/hosts.py subprocess.Popen": HOSTS,
     "labkit/distributed/hosts.py subprocess.run": A_TOOL,
@@ -63,17 +70,13 @@ LISTENERS = {
     "labkit/distributed/monitoring.py subprocess.Popen": SOCKETS + "test_tensorboard",
     "labkit/distributed/parameter_server/role_process.py context.Process": SOCKETS
     + "test_parameter_servers",
-    "labkit/distributed/parameter_server/crew.py holder.bind": "it does not listen",
     "labkit/distributed/parameter_server/roles.py Server": SOCKETS + "test_parameter_servers",
-    "labkit/distributed/parameter_server/server.py socket.create_server": SOCKETS
-    + "test_parameter_servers",
     "labkit/distributed/processes.py context.Process": SOCKETS + "test_ranks",
     "labkit/distributed/rank.py dist.init_process_group": SOCKETS + "test_ranks",
     "labkit/distributed/rank.py signature(real).bind": NO_SOCKET,
     "labkit/distributed/rank_judge.py inspect.signature(answer).bind": NO_SOCKET,
     "labkit/distributed/launch.py context.Process": A_PIPE,
     "labkit/distributed/refereed_run.py context.Process": A_PIPE,
-    "labkit/distributed/relay.py socket.create_server": SOCKETS + "test_ranks",
     "labkit/distributed/relay.py subprocess.Popen": SOCKETS + "test_ranks",
     "chapters/04_distributed/source/hybrid_and_sharded/pretended.py "
     "dist.init_process_group": "its backend only pretends",
@@ -83,7 +86,6 @@ LISTENERS = {
     "labkit/distributed/tf_turns.py trial.bind": "it looks whether a port is free, and serves none",
     "labkit/distributed/torchrun.py dist.init_process_group": SOCKETS + "test_torchrun",
     "labkit/distributed/torchrun.py dist.rendezvous": SOCKETS + "test_torchrun",
-    "labkit/distributed/wires.py socket.create_server": SOCKETS + "test_ranks",
     "labkit/fpga/board/board.py Server": "tests/test_listeners.py::test_board",
     "labkit/fpga/board/server.py probe.bind": "it looks whether a port is free, and serves none",
     "labkit/fpga/board/server.py server.add_insecure_port": "tests/test_listeners.py::test_board",
@@ -250,14 +252,39 @@ def _kernels(lab):
     return [process.pid for process in psutil.Process(lab).children()]
 
 
+LISTENS = """
+import json, os, sys
+from tests.distributed.sockets import listening
+
+[file] = [word for word in sys.argv if word.endswith(".json")]
+print(json.dumps([listening(os.getpid()), file, os.stat(os.path.dirname(file)).st_mode & 0o777]))
+"""
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="the list is Linux's")
-def test_a_lesson_s_kernel():
-    """A kernel takes orders at ports of its own; whoever calls needs the key of its file."""
-    manager, client = start_new_kernel(kernel_name="python3", startup_timeout=600)
-    try:
-        pid = manager.provisioner.pid
-        assert len(listening(pid)) >= 5 and reachable(pid) == []
-        assert manager.session.key
-    finally:
-        client.stop_channels()
-        manager.shutdown_kernel(now=True)
+@pytest.mark.parametrize("by", ["labkit build", "pytest --nbval"])
+def test_a_lesson_s_kernel(by, tmp_path):
+    """It has no port, but files in a folder of its user alone, which goes with it."""
+    if by == "labkit build":
+        cell = {"cell_type": "code", "id": "a", "metadata": {}, "source": PRINTS_IN_A_FORK}
+        cells = [cell | NOT_RUN, cell | NOT_RUN | {"id": "b", "source": LISTENS}]
+        content = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+        ran = execute(Notebook(tmp_path / "a.ipynb", "a.ipynb", content))
+        forked, said = ("".join(cell["outputs"][0]["text"]) for cell in ran.cells)
+        assert "a fork's words" in forked
+    else:
+        kernel = RunningKernel(CURRENT_ENV_KERNEL_NAME, str(tmp_path), startup_timeout=600)
+        try:
+            ask = kernel.execute_cell_input(LISTENS)
+            said = next(
+                message["content"]["text"]
+                for message in iter(lambda: kernel.get_message("iopub", timeout=600), None)
+                if message["msg_type"] == "stream" and message["parent_header"]["msg_id"] == ask
+            )
+        finally:
+            kernel.stop()
+        del kernel
+    ports, file, mode = json.loads(said)
+    assert ports == [] and mode == 0o700
+    gc.collect()
+    assert not os.path.exists(os.path.dirname(file))

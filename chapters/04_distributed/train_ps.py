@@ -10,7 +10,8 @@
 
 The roles may start in any order; A is the address of a host that all of them reach. The file
 `secret` has to be the same on all hosts (copy it by scp): a server answers nobody who does not
-prove that he holds it. What then travels can be read on its way, but not changed. With `--copy
+prove that he holds it. What then travels can be read on its way, but not changed. Who reaches a
+server's port can hold it up by calls without end: it is for internal networks. With `--copy
 B:4700`, told to all, and `--role copy` on host B, the first server has a copy. A worker that was
 killed is started again with its number. A server with `--checkpoint FILE` writes that file, and
 begins with it where it exists. Lessons parameter_servers and faults.

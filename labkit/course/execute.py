@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from labkit.course import CourseError
+from labkit.course.kernel_files import through_files
 from labkit.course.notebook import Notebook
 from labkit.course.output_rules import outputs
 from labkit.course.relations import Relation, refuse_false
@@ -37,6 +38,7 @@ def execute(
     takes more than CELL_SECONDS or kills its kernel; or naming a relation that does not hold.
     """
     import nbformat
+    from jupyter_client.manager import AsyncKernelManager
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
@@ -52,6 +54,7 @@ def execute(
     client = NotebookClient(
         nbformat.reads(json.dumps(notebook.content), as_version=4),
         kernel_name="python3",
+        kernel_manager_class=through_files(AsyncKernelManager),
         timeout=CELL_SECONDS,
         startup_timeout=KERNEL_SECONDS,
         iopub_timeout=KERNEL_SECONDS,  # nbclient's own 4 s would lose outputs on a busy machine

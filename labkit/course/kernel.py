@@ -1,4 +1,4 @@
-"""The kernel of `labkit lab`: ipykernel, without a port of this computer that strangers could use.
+"""The kernel of lessons: ipykernel, without a port of this computer that strangers could use.
 
     python kernel.py -f CONNECTION_FILE
 

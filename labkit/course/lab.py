@@ -9,10 +9,10 @@ from pathlib import Path
 
 from labkit.course import CourseError, start
 from labkit.course.config import Config
+from labkit.files import LONGEST_SOCKET
 
 # Pages open as pages, neither as text nor as notebooks; no news; the kernel is kernel.py.
 SETTINGS = Path(__file__).with_name("jupyter")
-LONGEST_SOCKET = 100  # bytes of a socket file's path; macOS takes 103, Linux 107
 
 
 def lab(config: Config, arguments: Sequence[str] = ()) -> int:

@@ -15,6 +15,7 @@ from labkit.course import (
     CourseError,
     claims,
     folders,
+    kernel_files,
     lesson_index,
     lesson_rows,
     links,
@@ -141,8 +142,8 @@ def verify(config: Config, wanted: str | None = None) -> int:
 
 def run(config: Config, name: str) -> tuple[bool, float]:
     """(does it pass pytest --nbval?, seconds); pytest itself prints what differs."""
-    command = [sys.executable, "-m", "pytest", "--quiet", "--nbval", name]
+    command = [sys.executable, "-m", "pytest", "--quiet", "--nbval", "-p", kernel_files.__name__]
     start = time.perf_counter()
     with environment() as env:
-        done = subprocess.run(command, cwd=config.course_root(), env=env)
+        done = subprocess.run([*command, name], cwd=config.course_root(), env=env)
     return done.returncode == 0, time.perf_counter() - start

@@ -3,22 +3,34 @@
     with Door(listener, secret, "server 0", welcome):
         ...                        # welcome(connection, seals) runs in a thread of each caller
 
+    connection, seals = knock(place, secret, "server 0", seconds=60)     # from the other side
+
 At most MOST_STRANGERS callers have not proved it yet, each for PROOF seconds; when one more comes,
-the oldest of them is left. Who holds the secret and is left in such a crowd calls again. A closed
-door's port is free to every user of the computer, unless it is held (crew.py).
+the oldest of them is left. Who holds the secret and is left in such a crowd calls again.
+
+A place is a host and a port, or the path of a socket file. Who reaches a port can call faster than
+callers are taken, and hold up or stop those with the secret for as long as he goes on: at most
+QUEUE calls wait, and the system forgets what comes beyond. He reads and changes nothing. At a
+socket file in a folder of one's own nobody else can call.
 """
 
+import os
 import socket
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from labkit.distributed.handshake import HandshakeError, demand
+from labkit.distributed.handshake import HandshakeError, demand, prove
 from labkit.distributed.seals import Seals
 
 MOST_STRANGERS = 16
 PROOF = 10.0  # seconds for a caller's proof
 PAUSE = 0.05  # seconds after a connection that could not be accepted
+QUEUE = 4096  # calls that nobody has taken yet; systems have limits of their own
+CALL = 2.0  # seconds of one call: the system asks again ever more seldom, a new call at once
+
+Place = tuple[str, int] | str
 
 
 class Door:
@@ -91,3 +103,58 @@ def leave(connection: socket.socket) -> None:
     """Ends a connection of which another thread reads: that one closes it."""
     with suppress(OSError):
         connection.shutdown(socket.SHUT_RDWR)
+
+
+def listening(place: Place) -> socket.socket:
+    """A listener there; at a path, in the place of one that has died. Raises OSError."""
+    if not isinstance(place, str):
+        return socket.create_server(place, backlog=QUEUE)
+    listener = socket.socket(socket.AF_UNIX)
+    new = f"{place}.new"
+    with suppress(FileNotFoundError):
+        os.unlink(new)
+    listener.bind(new)
+    listener.listen(QUEUE)
+    os.rename(new, place)  # at no moment is there no file
+    return listener
+
+
+def knock(place: Place, secret: bytes, name: str, seconds: float) -> tuple[socket.socket, Seals]:
+    """A connection to a listener of this name, and its seals: both ends have proved the secret.
+
+    Calls again where nothing comes within CALL seconds. Raises what `prove` raises, OSError where
+    nobody listens there, and TimeoutError after so many seconds.
+    """
+    end = time.monotonic() + seconds
+    while True:
+        left = end - time.monotonic()
+        try:
+            return _call(place, secret, name, min(left, CALL))
+        except TimeoutError:
+            if left <= CALL:
+                raise
+
+
+def _call(place: Place, secret: bytes, name: str, seconds: float) -> tuple[socket.socket, Seals]:
+    end = time.monotonic() + seconds
+    connection = _connected(place, seconds)
+    try:
+        return connection, prove(connection, secret, name, max(end - time.monotonic(), PAUSE))
+    except BaseException:
+        connection.close()  # nothing more goes to who has not proved that he holds it
+        raise
+
+
+def _connected(place: Place, seconds: float) -> socket.socket:
+    if not isinstance(place, str):
+        connection = socket.create_connection(place, seconds)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return connection
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.settimeout(seconds)
+        connection.connect(place)
+    except BaseException:
+        connection.close()
+        raise
+    return connection

@@ -22,6 +22,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
+from labkit.distributed.door import listening
 from labkit.distributed.errors import LaunchError
 
 SEGMENT = 64 << 10  # bytes that are read at once, at most
@@ -129,7 +130,7 @@ def answer(there: socket.socket, here: socket.socket, seconds: float) -> None:
 
 def serve(target: Address, seconds: float) -> None:
     """Prints the port that it listens on; serves until the standard input ends, then exits."""
-    listener = socket.create_server(("127.0.0.1", 0))
+    listener = listening(("127.0.0.1", 0))
     print(listener.getsockname()[1], flush=True)
     threading.Thread(target=_accept, args=(listener, target, seconds), daemon=True).start()
     sys.stdin.read()  # ends when whoever started it closes it, or is gone

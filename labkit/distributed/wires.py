@@ -18,8 +18,8 @@ from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from labkit.distributed.door import Door
-from labkit.distributed.handshake import new_secret, prove
+from labkit.distributed.door import Door, knock, listening
+from labkit.distributed.handshake import new_secret
 from labkit.distributed.network import TorchTransport, use
 from labkit.distributed.reads import filled
 from labkit.distributed.relay import relayed
@@ -86,7 +86,7 @@ def wired(latency: float = 0.0, address: str = "127.0.0.1") -> Iterator[Wires]:
 
     rank, ranks = TorchTransport().place()
     with ExitStack() as stack:
-        listener = stack.enter_context(socket.create_server((address, 0)))
+        listener = stack.enter_context(listening((address, 0)))
         secret = new_secret()
         places = [None] * ranks
         dist.all_gather_object(places, (listener.getsockname(), secret))
@@ -112,17 +112,11 @@ def called(place: tuple[str, int], secret: bytes, rank: int) -> socket.socket:
     """A connection to this rank; called again where a crowd of strangers has pushed it out."""
     end = time.monotonic() + PATIENCE
     while True:
-        wire = socket.create_connection(place)
         try:
-            prove(wire, secret, _name(rank), PATIENCE)
-            return wire
+            return knock(place, secret, _name(rank), PATIENCE)[0]
         except (EOFError, ConnectionError):
-            wire.close()
             if time.monotonic() > end:
                 raise
-        except BaseException:
-            wire.close()
-            raise
         time.sleep(PAUSE)
 
 

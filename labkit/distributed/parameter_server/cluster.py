@@ -9,8 +9,8 @@
         run = training.finish()
 
 They are long-lived: started once, and gone at the end of the block, after `end()`, when Python
-ends, and when the notebook's process dies. Until then no other user of the computer can take the
-port of a server that has died (crew.py). Lesson parameter_servers.
+ends, and when the notebook's process dies. A training that fails or is interrupted ends them, too;
+the next one starts all of them again. Lesson parameter_servers.
 """
 
 from __future__ import annotations
@@ -55,22 +55,14 @@ class Cluster:
     ) -> None:
         _refuse_wrong(servers, workers, timeout, copies)
         self.timeout, self.secret = timeout, new_secret()
-        self._crew = Crew()
-        self._training: Training | None = None
         numbers = {"server": servers, "copy": copies, "worker": workers}
-        places = [
+        self._places = [
             Place(kind, number, self.secret)
             for kind, count in numbers.items()
             for number in range(count)
         ]
-        try:
-            addresses = self._crew.start(*places)
-            self.addresses = tuple(addresses[:servers])
-            without = [None] * (servers - copies)
-            self.copies = (*addresses[servers : servers + copies], *without)
-        except BaseException:
-            self.end()
-            raise
+        self._ended = False
+        self._start()
 
     def __enter__(self) -> Cluster:
         return self
@@ -89,7 +81,8 @@ class Cluster:
         return {name: role.process.pid for name, role in self._crew.living().items()}
 
     def end(self) -> None:
-        """Ends all roles; a second time, too."""
+        """Ends all roles for good; a second time, too."""
+        self._ended = True
         self._crew.end()
 
     def train(self, job: Job, rule: Rule, steps: int | None = None, **options: Any) -> Run:
@@ -128,6 +121,10 @@ class Cluster:
 
         Raises LaunchError for what cannot be, and where a role fails.
         """
+        if self._ended:
+            raise LaunchError("This cluster has ended: make a new one.")
+        if self._crew.over:  # the training before has failed, or was interrupted
+            self._start()
         seconds = self._seconds(seconds)
         arrivals = None
         if replay_seed is not None:
@@ -217,6 +214,19 @@ class Cluster:
         for name in workers:
             self._rejoin(name, None)
         return count
+
+    def _start(self) -> None:
+        """All roles, in new processes; raises LaunchError, with all ended, where one does not."""
+        self._crew = Crew()
+        self._training: Training | None = None
+        try:
+            first = self._crew.start(*self._places)
+        except BaseException:
+            self._crew.end()
+            raise
+        servers, copies = len(self._crew.named("server")), len(self._crew.named("copy"))
+        self.addresses = tuple(first[:servers])
+        self.copies = (*first[servers : servers + copies], *[None] * (servers - copies))
 
     def _start_again(self, name: str) -> None:
         """A new process for a dead role, at its address."""

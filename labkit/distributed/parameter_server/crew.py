@@ -5,18 +5,21 @@
     crew.order(["worker 0"], given)          # their answers, once all are there
 
 Where a role fails, its sentence is raised, and all have ended; so they have after an interrupt.
+Servers listen at socket files in a folder of this user alone, so no other user of the computer can
+call them, nor take the place of one that has died.
 """
 
 from __future__ import annotations
 
 import os
-import socket
+import shutil
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from multiprocessing.connection import wait
+from pathlib import Path
 from typing import Any, NoReturn
 
 from labkit.distributed import told
@@ -25,6 +28,7 @@ from labkit.distributed.parameter_server.role_process import RoleProcess, starte
 from labkit.distributed.parameter_server.roles import Place
 from labkit.distributed.processes import START_PATIENCE
 from labkit.distributed.rank import Failure
+from labkit.files import socket_folder
 
 SENTENCES = ("ServerError", "WireError", "CheckpointError")  # failures that need no traceback
 
@@ -35,9 +39,14 @@ class Crew:
     def __init__(self) -> None:
         self.roles: dict[str, RoleProcess] = {}
         self.killed: set[str] = set()
-        self._ports: dict[str, socket.socket] = {}  # held, whether their servers live or not
+        self._folder = socket_folder("labkit-servers-")
         # Also when Python ends:
-        self._end = weakref.finalize(self, _end_all, self.roles, self._ports)
+        self._end = weakref.finalize(self, _end_all, self.roles, self._folder)
+
+    @property
+    def over(self) -> bool:
+        """Whether all have ended."""
+        return not self._end.alive
 
     def __getitem__(self, name: str) -> RoleProcess:
         """A role; raises LaunchError where there is none of this name, or all have ended."""
@@ -52,7 +61,7 @@ class Crew:
 
     def living(self) -> dict[str, RoleProcess]:
         """The roles whose process runs; none where all have ended."""
-        if not self._end.alive:
+        if self.over:
             return {}
         return {name: role for name, role in self.roles.items() if role.died is None}
 
@@ -65,8 +74,8 @@ class Crew:
         """Starts a process for each of these roles; returns what they say first."""
         with self.interruptible():
             for place in places:
-                port, environment = self._port(place), dict(os.environ)
-                place = replace(place, port=port, environment=environment)
+                path = str(self._folder / place.name.replace(" ", "-"))
+                place = replace(place, path=path, environment=dict(os.environ))
                 self.roles[place.name] = started(place)
                 self.killed.discard(place.name)
         return self.answers([place.name for place in places])
@@ -114,7 +123,9 @@ class Crew:
             yield
         except KeyboardInterrupt:
             self.end()
-            raise KeyboardInterrupt("All roles were ended: make a new cluster.") from None
+            raise KeyboardInterrupt(
+                "All roles were ended; the next training starts them again."
+            ) from None
 
     def fail(self, sentence: str) -> NoReturn:
         """Ends all, and raises LaunchError with the sentence and with who was killed before."""
@@ -134,17 +145,9 @@ class Crew:
         """Ends all; a second time, too."""
         self._end()
 
-    def _port(self, place: Place) -> int:
-        """A server's, the same for all its lives; 0 for a worker."""
-        if place.kind == "worker":
-            return 0
-        if place.name not in self._ports:
-            self._ports[place.name] = held_port()
-        return self._ports[place.name].getsockname()[1]
-
     def _refuse_ended(self) -> None:
-        if not self._end.alive:
-            raise LaunchError("This cluster has ended: make a new one.")
+        if self.over:
+            raise LaunchError("All roles have ended: only a training starts them again.")
 
     def _hear_once(self, seconds: float) -> bool:
         """Takes what comes first within so many seconds; whether anything did."""
@@ -174,25 +177,9 @@ def _capital(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}"
 
 
-def _end_all(roles: dict[str, RoleProcess], ports: dict[str, socket.socket]) -> None:
+def _end_all(roles: dict[str, RoleProcess], folder: Path) -> None:
     for role in roles.values():
         role.lifeline.close()  # each ends by this, whatever interrupts the rest
     for role in roles.values():
         role.close()
-    for held in ports.values():
-        held.close()
-
-
-def held_port(host: str = "127.0.0.1") -> socket.socket:
-    """Holds a free port of this machine until the socket, which does not listen, is closed.
-
-    When a server has died, its port would be free to every user of the computer: a stranger there
-    could be silent, and workers would wait for it. While it is held, who calls is refused as at a
-    free port, and the same user's servers may bind it again. Both ends set SO_REUSEPORT: the system
-    lets nobody but that user share the port then. SO_REUSEADDR on the holder would let in everybody
-    who sets it.
-    """
-    holder = socket.socket()
-    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-    holder.bind((host, 0))
-    return holder
+    shutil.rmtree(folder, ignore_errors=True)

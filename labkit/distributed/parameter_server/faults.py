@@ -140,8 +140,8 @@ def run_with_fault(
     replaced by its copy, where it has one; else all servers go back to their newest checkpoint,
     where `saving` has made one; else it stays dead.
 
-    Raises LaunchError as `Cluster.train` does, so also for a server that stays dead: then the
-    cluster has ended. Raises ValueError where the training ends before the fault could happen.
+    Raises LaunchError as `Cluster.train` does, so also for a server that stays dead: then all
+    roles have ended. Raises ValueError where the training ends before the fault could happen.
     """
     training = cluster.begin(job, rule, steps, faults=(fault,), **options)
     restored = None

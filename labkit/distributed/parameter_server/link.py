@@ -10,17 +10,16 @@ harm, since a push carries its worker and its step. Lesson parameter_servers.
 
 from __future__ import annotations
 
-import socket
 import time
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from labkit.distributed.handshake import HandshakeError, prove
+from labkit.distributed.door import Place, knock
+from labkit.distributed.handshake import HandshakeError
 from labkit.distributed.parameter_server.errors import ServerError
 from labkit.distributed.parameter_server.notes import Note, Pulled
 from labkit.distributed.parameter_server.wire import Wire
-from labkit.distributed.seals import Seals
 
 if TYPE_CHECKING:
     import torch
@@ -38,7 +37,8 @@ class ImpostorError(ServerError):
 class Link:
     """A worker's link to one server.
 
-    servers     "host:port" by name, "server 0" or "copy 0": a server and its copy, if there is one
+    servers     addresses by name, "server 0" or "copy 0": a server and its copy, if there is one;
+                "host:port", or the path of a socket file
     secret      of the cluster, which server and worker prove to each other (handshake.py)
     leads       whether a server speaks here, to its copy
     finished    steps of this worker that the server has taken, as it said last
@@ -58,7 +58,8 @@ class Link:
         leads: bool = False,
     ) -> None:
         self.names = list(servers)
-        self.addresses = [_split(address) for address in servers.values()]
+        self.addresses = list(servers.values())
+        self._places = [_place(address) for address in self.addresses]
         self.worker, self.fingerprint, self.timeout = worker, fingerprint, timeout
         self.leads, self._secret = leads, secret
         self.finished = 0
@@ -69,8 +70,7 @@ class Link:
     @property
     def address(self) -> str:
         """The address in use."""
-        host, port = self.addresses[self._place]
-        return f"{host}:{port}"
+        return self.addresses[self._place]
 
     def connect(self) -> dict[str, Any]:
         """Connects now, and returns what the server says of itself and of this worker."""
@@ -168,27 +168,19 @@ class Link:
         return self._exchanged(fields, tensors, end)
 
     def _greet(self, end: float) -> dict:
-        connection = socket.create_connection(self.addresses[self._place], _until(end))
-        try:
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._wire = Wire(connection, self._prove(connection, _until(end)))
-        except BaseException:
-            connection.close()  # nothing more goes to who has not proved that it is the server
-            raise
-        said, _ = self._exchanged({"kind": "hello", **self._self()}, None, end)
-        self.finished = said["finished"]
-        self._greeted = True
-        return said
-
-    def _prove(self, connection: socket.socket, seconds: float) -> Seals:
         name = self.names[self._place]
         try:
-            return prove(connection, self._secret, name, seconds)
+            place = self._places[self._place]
+            self._wire = Wire(*knock(place, self._secret, name, _until(end)))
         except HandshakeError:
             raise ImpostorError(
                 f"Server {self.address} and {self._name()} do not hold the same secret, or it is "
                 f"not {name}: each cluster has its own secret, which all its roles are given."
             ) from None
+        said, _ = self._exchanged({"kind": "hello", **self._self()}, None, end)
+        self.finished = said["finished"]
+        self._greeted = True
+        return said
 
     def _exchanged(self, fields: Mapping, tensors: Mapping | None, end: float) -> tuple[dict, dict]:
         self._wire.send(fields, tensors, _until(end))
@@ -204,7 +196,7 @@ class Link:
         return "a request" if self.worker is None else f"worker {self.worker}"
 
     def _no_answer(self, purpose: str, error: Exception) -> str:
-        names = " and its copy ".join(f"{host}:{port}" for host, port in self.addresses)
+        names = " and its copy ".join(self.addresses)
         who = "Somebody" if self.worker is None else f"Worker {self.worker}"
         why = (
             "nothing came"
@@ -222,7 +214,10 @@ def _until(end: float) -> float:
     return max(end - time.monotonic(), PAUSE)
 
 
-def _split(address: str) -> tuple[str, int]:
+def _place(address: str) -> Place:
+    """What to call: a path begins with a slash."""
+    if address.startswith("/"):
+        return address
     host, colon, port = address.rpartition(":")
     if not colon or not host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
         raise ServerError(

@@ -89,12 +89,12 @@ class Said:
 
 @dataclass(frozen=True)
 class Place:
-    """Which role a process has: its kind and number, its cluster's secret, a server's port."""
+    """Which role a process has: its kind and number, its cluster's secret, where servers listen."""
 
     kind: str
     number: int
     secret: bytes = field(repr=False)
-    port: int = 0
+    path: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -132,7 +132,7 @@ class ServerRole:
     def __init__(self, place: Place) -> None:
         self.name, self.number, self.secret = place.name, place.number, place.secret
         kind = {"is_copy": place.kind == "copy", "number": place.number}
-        self.server = Server(place.secret, port=place.port, held=True, **kind)
+        self.server = Server(place.secret, path=place.path, **kind)
         self.greeting = self.server.address
         self.shard: Shard | None = None
 

@@ -1,6 +1,7 @@
-"""A parameter server: a shard that workers reach over TCP, a thread for each connection.
+"""A parameter server: a shard that workers reach by a socket, a thread for each connection.
 
-    server = Server(secret)                  # 127.0.0.1, on a port that the system gives
+    server = Server(secret)                  # 127.0.0.1, on a port that the system gives; or
+    server = Server(secret, path=file)       # at a socket file, for this user's programs alone
     server.serve(shard, fingerprint)         # from now on; a new shard replaces the old one
     server.address                           # "127.0.0.1:40123"
     server.close()
@@ -25,7 +26,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labkit.distributed.door import Door, leave
+from labkit.distributed.door import Door, leave, listening
 from labkit.distributed.parameter_server.errors import ServerError, WireError
 from labkit.distributed.parameter_server.replication import Standing, Unanswered
 from labkit.distributed.parameter_server.talk import Talk
@@ -52,7 +53,7 @@ class Server:
     checkpoint   the file that the request `save` writes, if any
     is_copy      whether it waits for another server, and follows that one (replication.py)
     number       of the cluster's servers, or of the one that this is the copy of
-    held         whether who starts it holds the port for it (crew.py)
+    path         of a socket file, at which it listens in the place of host and port
     greeted      numbers of the workers that have come since it was made
     stopped      set when a client has sent `stop`
 
@@ -67,10 +68,10 @@ class Server:
         checkpoint: str | Path | None = None,
         is_copy: bool = False,
         number: int = 0,
-        held: bool = False,
+        path: str | None = None,
     ) -> None:
-        listener = _listening(host, port, held)
-        self.address = f"{host}:{listener.getsockname()[1]}"
+        listener = listening(path) if path else _at_port(host, port)
+        self.address = path or f"{host}:{listener.getsockname()[1]}"
         self.checkpoint = checkpoint
         self.is_copy = is_copy
         self.standing = Standing(is_copy)
@@ -163,6 +164,8 @@ def _refuse(wire: Wire) -> None:
 
 
 def _set_up(connection: socket.socket) -> None:
+    if connection.family not in (socket.AF_INET, socket.AF_INET6):
+        return
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in ALIVE.items():
@@ -170,9 +173,9 @@ def _set_up(connection: socket.socket) -> None:
             connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
-def _listening(host: str, port: int, held: bool) -> socket.socket:
+def _at_port(host: str, port: int) -> socket.socket:
     try:
-        return socket.create_server((host, port), reuse_port=held)
+        return listening((host, port))
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise ServerError(

@@ -301,8 +301,8 @@ def test_strangers_during_a_training(cluster):
     training = cluster.begin(Sum(), Asynchronous(), steps=200, seconds=(0.001,) * 3)
     training.until(10)
     address = cluster.addresses[0]
-    host, port = address.split(":")
-    with socket.create_connection((host, int(port)), ENOUGH) as stranger:
+    with socket.socket(socket.AF_UNIX) as stranger:  # another program of the same user
+        stranger.connect(address)
         stranger.sendall(b"GET / HTTP/1.1\r\n\r\n")
     with pytest.raises(ServerError, match="brings another version of the model, v2"):
         Client([address], 0, "v2", cluster.secret, ENOUGH)
@@ -339,6 +339,10 @@ def test_a_job_that_fails_ends_all_roles(job, said, capfd):
     with pytest.raises(LaunchError, match=said):
         cluster.train(job, Bounded(3), steps=20, seconds=(0.005,) * 2, limit=limit)
     assert gone(processes.values()) and not cluster.processes
+    with pytest.raises(LaunchError, match="All roles have ended: only a training starts them"):
+        cluster.kill("worker 1")
+    assert cluster.train(Sum(), Asynchronous(), steps=4).pushes == 4, "with new roles"
+    cluster.end()
     if isinstance(job, Raises):
         assert "[worker 1] one line before" in capfd.readouterr().out
 
@@ -374,6 +378,7 @@ def test_processes_are_gone_after_an_interrupt():
         stop.join()
         signal.signal(signal.SIGINT, before)
         assert gone(processes)
+        assert cluster.train(Sum(), Asynchronous(), steps=4).pushes == 4, "with new roles"
 
 
 NOTEBOOK = """

@@ -102,7 +102,7 @@ def test_an_interrupt_ends_all_wherever_it_comes(crew, monkeypatch, call):
     for link in training._links:
         monkeypatch.setattr(link, "ask", interrupt)
     monkeypatch.setattr(role, "take", interrupt)
-    with pytest.raises(KeyboardInterrupt, match="All roles were ended: make a new cluster"):
+    with pytest.raises(KeyboardInterrupt, match="All roles were ended; the next training"):
         call(training)
     assert role.ended
 

@@ -315,8 +315,8 @@ class Full:
 
 
 def test_a_call_that_cannot_be_taken_does_not_end_the_server(monkeypatch):
-    listening = module._listening
-    monkeypatch.setattr(module, "_listening", lambda *place: Full(listening(*place)))
+    listening = module._at_port
+    monkeypatch.setattr(module, "_at_port", lambda *place: Full(listening(*place)))
     with serving(parts=1) as (servers, shards):
         client = client_of(servers)
         client.push(client.pull(), slope(0, 0))

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from textwrap import dedent
 from typing import Any
 
-from labkit.files import keep_compiled_by_torch
+from labkit.torch_cache import keep_compiled_by_torch
 
 SHORTER = {  # what is left out, so that the loops can be read
     r"static_cast<int64_t>\(([^()]*)\)|\bint64_t (?=x)|auto (?=tmp)": r"\1",
@@ -22,6 +22,7 @@ def compiled_loops(function: Callable, *arguments: Any) -> str:
     """
     import torch
 
+    keep_compiled_by_torch()  # before its compiler looks for what it has compiled
     try:  # none of this is promised to stay
         from torch._functorch import config as autograd
         from torch._inductor import config
@@ -34,7 +35,6 @@ def compiled_loops(function: Callable, *arguments: Any) -> str:
         get_cpp_compiler()
     except InvalidCxxCompiler:
         return "PyTorch's compiler finds no C++ compiler here, so it shows no code."
-    keep_compiled_by_torch()
     options = {"cpp.vec_isa_ok": False, "compile_threads": 1, "fx_graph_cache": False}
     no_cache = autograd.patch(enable_autograd_cache=False)  # code that is not built must not stay
     with config.patch(options), no_cache, torch.no_grad():

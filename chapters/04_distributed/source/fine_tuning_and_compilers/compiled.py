@@ -20,7 +20,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from labkit.files import keep_compiled_by_torch
+from labkit.torch_cache import keep_compiled_by_torch
 
 KERNEL = re.compile(
     r"^\s+(?:\w+ = )?(cpp_fused_\w+|extern_kernels\.\w+|torch\.ops\.[\w.]+)\(", re.MULTILINE
@@ -68,11 +68,11 @@ def compiled(function: Callable, *arguments: Any) -> Compiled:
     It compiles in this process, so no worker stays behind. A C++ compiler must be there; without
     one, PyTorch raises its InvalidCxxCompiler.
     """
+    keep_compiled_by_torch()  # before its compiler looks for what it has compiled
     from torch._functorch import config as autograd
     from torch._inductor import config
     from torch._inductor.utils import run_and_get_code
 
-    keep_compiled_by_torch()
     made = torch.compile(function, dynamic=False)
 
     def run(*arguments: Any) -> Any:

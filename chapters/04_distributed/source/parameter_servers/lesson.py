@@ -282,7 +282,7 @@ figures.table(["rule", "over seconds", "gradients", "formula", "constant"], rows
 # ## Measure
 #
 # Now real processes train a small network: two servers and four workers, which talk over sockets.
-# Whoever reaches a server's port could push gradients; so each caller proves first that it holds this cluster's secret.
+# Whoever reaches a server's socket could push gradients; so each caller proves first that it holds this cluster's secret.
 # If they ran freely, the machine would decide who comes first.
 # Instead, the servers **replay** an order: they admit pulls and pushes as they came in virtual time, with the same staleness on every computer.
 # (`replay_seed` draws the order.)

@@ -17,6 +17,7 @@ from labkit.gpu.report.rows import NotHere, Row, Work
 from labkit.gpu.report.sections.nsight import program
 from labkit.gpu.report.tasks import Bench, normal, ours, ratio, sides
 from labkit.gpu.report.timing import Task, measure
+from labkit.torch_cache import keep_compiled_by_torch
 
 TILE = """
 extern "C" __global__ void tile(const float *a, const float *b, float *c, int n) {
@@ -96,6 +97,7 @@ def triton_row(bench: Bench) -> Row:
         raise NotHere("Triton is not installed.")
     if bench.dry:
         raise NotHere("What Triton compiles runs on a GPU only.")
+    keep_compiled_by_torch()
     from labkit.gpu.report.sections.triton_softmax import softmax
 
     rows = min(2**15, bench.device.memory // (128 * 4096))

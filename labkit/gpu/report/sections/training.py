@@ -7,7 +7,6 @@ import torch
 from torch.nn import functional as F
 
 from labkit import convnet
-from labkit.files import keep_compiled_by_torch
 from labkit.gpu import autograd
 from labkit.gpu.report.goals import GOALS
 from labkit.gpu.report.rows import Work
@@ -15,6 +14,7 @@ from labkit.gpu.report.sections.speeds import Found, eager, timed
 from labkit.gpu.report.tasks import Bench, both_ways, labels, normal, ratio, sides, steps
 from labkit.gpu.report.timing import Prepare, Task, Tensors, measure
 from labkit.gpu.step_cost import sixteen_bits
+from labkit.torch_cache import keep_compiled_by_torch
 
 
 def work(bench: Bench, earlier: dict) -> Work:
