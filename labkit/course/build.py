@@ -6,9 +6,9 @@ From the reports of GPUs it writes chapter 01's measured.md and a row of README 
 
     source -> Lesson -> Draft (both twins, the solutions) -> outputs kept or executed -> written
 
-A lesson is executed only when the code of one of its notebooks changed, or a relation (or with
---force). New prose around the same code keeps the outputs, for they are still what that code
-prints. Both notebooks are executed before one is written, so a lesson that fails leaves the files
+A lesson is executed only when the code of one of its notebooks changed, or a relation, or its file
+of texts, which the cells show (or with --force). New prose around the same code keeps the outputs,
+for they are still what that code prints. Both notebooks are executed before one is written, so a lesson that fails leaves the files
 as they were.
 """
 
@@ -45,7 +45,7 @@ def build(
             print(f"{config.relative(one.solutions.path)}: written")
     for one in drafts:
         start = time.perf_counter()
-        what = "executed" if build_lesson(one, force) else "same code, outputs kept"
+        what = "executed" if build_lesson(one, force) else "same code and texts, outputs kept"
         print(f"{one.lesson.name}: {what}, {time.perf_counter() - start:.1f} s", flush=True)
     if claims_page.write():
         print("CLAIMS.md: written")
@@ -77,8 +77,8 @@ def build_lesson(draft: Draft, force: bool = False) -> bool:
 def _with_stored_outputs(notebook: Notebook) -> Notebook | None:
     """The notebook with what its file stores; None if that is not what running it gives.
 
-    Code and relations must be the same, and have run to their end without error or warning or edit
-    by hand.
+    Code, relations and texts must be the same, and have run to their end without error or warning
+    or edit by hand.
     """
     stored = read_stored(notebook.path, notebook.name)
     if stored.broken:
@@ -88,5 +88,5 @@ def _with_stored_outputs(notebook: Notebook) -> Notebook | None:
     for rule in (counts, outputs, relations, untouched):
         if any(rule(stored.notebook)):
             return None
-    same = notebook.steps() == stored.notebook.steps()
+    same = notebook.steps() == stored.notebook.steps() and notebook.has_items_of(stored.notebook)
     return notebook.with_outputs_of(stored.notebook) if same else None

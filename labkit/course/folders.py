@@ -6,9 +6,12 @@ what to do.
 """
 
 import ast
+import hashlib
+import json
 import re
 import tomllib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -53,6 +56,18 @@ def module_of(source: Path) -> str:
     chapter = chapter_of(source).name
     rooms = {one.folder: one.extra for one in CHAPTERS}
     return f"{LESSONS}.{rooms.get(chapter, chapter)}.{source.parent.name}"
+
+
+def items_sha256(source: Path) -> str:
+    """The digest of what a lesson's file of texts says, comments and layout apart.
+
+    The cells show it: a question, a hint, the sentence for a wrong idea.
+    """
+    texts = parts(source).texts
+    data = texts.read_bytes() if texts.is_file() else b""
+    with suppress(ValueError):  # lesson_index.py says that it cannot be read
+        data = json.dumps(tomllib.loads(data.decode()), default=str).encode()
+    return hashlib.sha256(data).hexdigest()
 
 
 def examine(lesson: Lesson, config: Config) -> list[str]:

@@ -16,6 +16,7 @@ from labkit.course.notebook_shape import is_cell, is_metadata
 KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 NOT_RUN = {"execution_count": None, "outputs": []}
 SEAL = "outputs_sha256"
+ITEMS = "items_sha256"  # of what the lesson's file of texts says
 HOLDS = "holds"  # of a Markdown cell: {expression: True; None before the notebook ran}
 
 
@@ -103,6 +104,14 @@ class Notebook:
             elif holds_of(cell):
                 found.append(sorted(holds_of(cell)))
         return found
+
+    def has_items_of(self, stored: "Notebook") -> bool:
+        """Whether the stored outputs show today's texts.
+
+        Nobody knows of a notebook that was built before their digest was noted: that one passes.
+        """
+        now = self.course_metadata.get(ITEMS)
+        return stored.course_metadata.get(ITEMS, now) == now
 
     def with_cells(self, cells: list[dict]) -> "Notebook":
         """The same notebook with other cells, as a kernel gives them back."""

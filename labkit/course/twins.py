@@ -4,11 +4,11 @@ import hashlib
 import re
 from collections import Counter
 
-from labkit.course import TEXTS
+from labkit.course import TEXTS, folders
 from labkit.course.catalogue import CHAPTERS
 from labkit.course.config import Config
 from labkit.course.lesson import TWINS, Lesson
-from labkit.course.notebook import HOLDS, KERNELSPEC, NOT_RUN, Notebook
+from labkit.course.notebook import HOLDS, ITEMS, KERNELSPEC, NOT_RUN, Notebook
 
 COLAB = "https://colab.research.google.com"
 BADGE = re.compile(rf"\[!\[Open in Colab\]\({COLAB}[^)]*\)\]\([^)]*\)\s*")
@@ -73,6 +73,7 @@ def _twin(lesson: Lesson, twin: str, ids: list[str], config: Config) -> Notebook
         "minutes": lesson.minutes,
         "needs": list(lesson.needs),
         "source_sha256": lesson.sha256,
+        ITEMS: folders.items_sha256(lesson.path),
         "twin": twin,
     }
     metadata = {"kernelspec": KERNELSPEC, "labkit": notes, "language_info": {"name": "python"}}

@@ -94,7 +94,7 @@ def refusals_of(draft: Draft, config: Config) -> list[str]:
 
 
 def out_of_sync(draft: Draft, stored: Iterable[StoredNotebook], config: Config) -> list[str]:
-    """A sentence for whatever of the lesson is not what its source generates."""
+    """A sentence for whatever of the lesson is not what its source and texts generate."""
     found = []
     do = f"run `labkit build {draft.lesson.name}`"
     for notebook, file in zip(draft.notebooks, stored, strict=True):
@@ -103,7 +103,7 @@ def out_of_sync(draft: Draft, stored: Iterable[StoredNotebook], config: Config) 
         if file.notebook is None:
             found.append(f"{file.name} is missing: {do}.")
         elif file.notebook.cleared() != notebook:
-            found.append(f"{file.name} is not what its source generates: {do}.")
+            found.append(f"{file.name} is not what its source and texts generate: {do}.")
     if draft.solutions is not None and not draft.solutions.is_stored():
         name = config.relative(draft.solutions.path)
         found.append(f"{name} is not what the lesson's source says: {do}.")

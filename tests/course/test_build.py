@@ -112,6 +112,32 @@ def test_changed_code_is_executed_only_where_it_changed(course, no_kernel):
     assert no_kernel == ["chapters/01_gpu/solutions/1_tiny.ipynb"]
 
 
+def change_texts(root, text):
+    (root / SOURCE).with_name("texts.toml").write_text(text)
+
+
+def test_a_changed_text_makes_the_outputs_stale(course, no_kernel, capsys):
+    """`predict` shows the question of texts.toml: no line of the source changed."""
+    change_texts(course, '[predictions."gpu.one"]\nquestion = "How many?"\n')
+    assert check(config(course)) == 1
+    said = capsys.readouterr().out
+    assert said.count("is not what its source and texts generate: run `labkit build 01_gpu/1") == 2
+    assert build_lesson(only_draft(course))
+    assert no_kernel == ["chapters/01_gpu/1_tiny.ipynb", "chapters/01_gpu/solutions/1_tiny.ipynb"]
+
+
+def test_a_comment_among_the_texts_and_a_notebook_without_their_digest_keep_outputs(
+    course, no_kernel
+):
+    change_texts(course, "# A comment.\n")
+    path = course / "chapters/01_gpu/1_tiny.ipynb"
+    made = json.loads(path.read_text())
+    del made["metadata"]["labkit"]["items_sha256"]
+    path.write_text(json.dumps(made))
+    assert not build_lesson(only_draft(course)) and no_kernel == []
+    assert "items_sha256" in path.read_text()
+
+
 @pytest.mark.parametrize("damage", ["count", "error", "edited", "json", "shape", "missing"])
 def test_a_notebook_that_was_not_run_cleanly_is_run_again(course, no_kernel, damage, capsys):
     path = course / "chapters/01_gpu/1_tiny.ipynb"
@@ -303,7 +329,7 @@ def test_check_names_changed_sources_missing_and_foreign_notebooks(course, capsy
     capsys.readouterr()
     assert check(config(course)) == 1
     printed = capsys.readouterr().out
-    assert "1_tiny.ipynb is not what its source generates" in printed
+    assert "1_tiny.ipynb is not what its source and texts generate" in printed
     assert "solutions/1_tiny.ipynb is missing" in printed
     assert "9_foreign.ipynb has no source" in printed
 

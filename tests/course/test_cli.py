@@ -21,7 +21,7 @@ def labkit(*arguments):
 
 def test_build_check_and_progress_of_a_built_course(here, capsys):
     assert main(["build"]) == 0
-    assert "01_gpu/1_tiny: same code, outputs kept" in capsys.readouterr().out
+    assert "01_gpu/1_tiny: same code and texts, outputs kept" in capsys.readouterr().out
     assert main(["build", "--check", "01_gpu"]) == 0
     assert "every rule holds" in capsys.readouterr().out
     assert main(["progress"]) == 0

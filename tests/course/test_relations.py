@@ -100,7 +100,7 @@ def test_it_is_evaluated_before_a_later_cell_gives_its_names_other_values(bare_c
 def test_a_new_or_moved_relation_runs_the_lesson_and_is_missed_before(course, no_kernel):
     say(course, "add_one(2) < 4")
     (sentence, _) = refusals_of(only_draft(course), config(course))
-    assert sentence.startswith(f"{LEARNER} is not what its source generates")
+    assert sentence.startswith(f"{LEARNER} is not what its source and texts generate")
     assert build_lesson(only_draft(course)) and no_kernel == [LEARNER, SOLUTION]
     assert not build_lesson(only_draft(course))
     path = course / SOURCE
@@ -113,9 +113,9 @@ def test_a_new_or_moved_relation_runs_the_lesson_and_is_missed_before(course, no
     ("damage", "words"),
     [
         ({"add_one(2) < 4": False}, "has no record that `add_one(2) < 4` holds"),
-        ({"add_one(2) < 4": True, "1 < 2": True}, "is not what its source generates"),
-        ({"add_one(2) < 5": True}, "is not what its source generates"),
-        ({}, "is not what its source generates"),
+        ({"add_one(2) < 4": True, "1 < 2": True}, "is not what its source and texts generate"),
+        ({"add_one(2) < 5": True}, "is not what its source and texts generate"),
+        ({}, "is not what its source and texts generate"),
     ],
 )
 @pytest.mark.parametrize("seal", [False, True])
