@@ -8,8 +8,8 @@ From the reports of GPUs it writes chapter 01's measured.md and a row of README 
 
 A lesson is executed only when the code of one of its notebooks changed, or a relation, or its file
 of texts, which the cells show (or with --force). New prose around the same code keeps the outputs,
-for they are still what that code prints. Both notebooks are executed before one is written, so a lesson that fails leaves the files
-as they were.
+for they are still what that code prints. Both notebooks are executed before one is written, so a
+lesson that fails leaves the files as they were.
 """
 
 import time
