@@ -14,11 +14,12 @@ lesson that fails leaves the files as they were.
 
 import time
 
-from labkit.course import claims, lesson_index, lesson_rows, measured, verify
+from labkit.course import CourseError, claims, items, lesson_index, lesson_rows, measured, verify
 from labkit.course.catalogue import Course
 from labkit.course.config import Config
 from labkit.course.draft import Draft, draft
 from labkit.course.execute import execute
+from labkit.course.generated import write_all
 from labkit.course.notebook import Notebook, read_stored
 from labkit.course.output_rules import counts, outputs, relations, untouched
 
@@ -34,21 +35,19 @@ def build(
     if not lessons:
         print("There are no lessons yet: no chapters/*/source/*/lesson.py.")
     # First: what is malformed stops the build before anything runs.
-    claims_page = claims.page(course.lessons(), config)
+    every = course.lessons()
+    claims_page = claims.page(every, config)
     drafts = [draft(lesson, config) for lesson in lessons]
     for pages in (lesson_index.files, lesson_rows.files, lambda *_: measured.files(config)):
-        for page in pages(course.lessons(), config):  # README.md has parts of two of them
-            if page.write():
-                print(f"{config.relative(page.path)}: written")
-    for one in drafts:
-        if one.solutions is not None and one.solutions.write():
-            print(f"{config.relative(one.solutions.path)}: written")
+        write_all(pages(every, config), config)  # README.md has parts of two of them
+    write_all([one.solutions for one in drafts if one.solutions is not None], config)
+    if unusable := [said for one in drafts for said in items.examine(one.lesson, config)]:
+        raise CourseError("\n".join(unusable))  # its cells would run, and say that all is unknown
     for one in drafts:
         start = time.perf_counter()
         what = "executed" if build_lesson(one, force) else "same code and texts, outputs kept"
         print(f"{one.lesson.name}: {what}, {time.perf_counter() - start:.1f} s", flush=True)
-    if claims_page.write():
-        print("CLAIMS.md: written")
+    write_all([claims_page], config)
     found = verify.refusals(drafts, course)
     for sentence in found:
         print(f"to do: {sentence}")

@@ -29,6 +29,7 @@ class Parts(NamedTuple):
     exercises: Path
     texts: Path
     planted: Path
+    classes: Path
     test: Path
     solutions: Path
 
@@ -46,6 +47,7 @@ def parts(source: Path) -> Parts:
         exercises=package if package.is_file() else folder / "exercises.py",
         texts=folder / "texts.toml",
         planted=folder / "planted.py",
+        classes=folder / "classes.toml",
         test=folder / f"test_{folder.name}.py",
         solutions=folder / "solutions.py",
     )
@@ -63,16 +65,23 @@ def items_sha256(source: Path) -> str:
 
     The cells show it: a question, a hint, the sentence for a wrong idea.
     """
-    texts = parts(source).texts
-    data = texts.read_bytes() if texts.is_file() else b""
-    with suppress(ValueError):  # lesson_index.py says that it cannot be read
-        data = json.dumps(tomllib.loads(data.decode()), default=str).encode()
-    return hashlib.sha256(data).hexdigest()
+    return hashlib.sha256(json.dumps(_texts(source), default=str).encode()).hexdigest()
+
+
+def _texts(source: Path) -> dict:
+    """A lesson's file of texts; empty where there is none to read, which others say."""
+    with suppress(OSError, ValueError):
+        return tomllib.loads(parts(source).texts.read_text(encoding="utf-8"))
+    return {}
 
 
 def examine(lesson: Lesson, config: Config) -> list[str]:
     """Every broken rule of one lesson's folder."""
-    return [*missing(lesson, config), *other_lessons(lesson, config)]
+    return [
+        *missing(lesson, config),
+        *without_classes(lesson, config),
+        *other_lessons(lesson, config),
+    ]
 
 
 def missing(lesson: Lesson, config: Config) -> Iterator[str]:
@@ -81,6 +90,20 @@ def missing(lesson: Lesson, config: Config) -> Iterator[str]:
         if not path.is_file():
             do = "write it, as CONTRIBUTING.md tells"
             yield f"{config.relative(path)} is missing: {do}."
+
+
+def without_classes(lesson: Lesson, config: Config) -> Iterator[str]:
+    """Each exercise of the texts that has no row in classes.toml."""
+    path = parts(lesson.path).classes
+    try:
+        rows = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+    except ValueError as error:
+        yield f"{config.relative(path)} cannot be read: {error}."
+        return
+    for id in _texts(lesson.path).get("exercises", {}):
+        if rows is not None and id not in rows:
+            do = "write it, as CONTRIBUTING.md tells"
+            yield f'{config.relative(path)} has no row ["{id}"]: {do}.'
 
 
 def other_lessons(lesson: Lesson, config: Config) -> Iterator[str]:

@@ -1,8 +1,10 @@
 """A file that the course writes by itself, and whether it lies there as it should."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from labkit.course.config import Config
 from labkit.files import write_whole
 
 
@@ -23,3 +25,10 @@ class GeneratedFile:
             return False
         write_whole(self.path, self.data)
         return True
+
+
+def write_all(files: Iterable[GeneratedFile], config: Config) -> None:
+    """Write those that are not there yet, and name each."""
+    for file in files:
+        if file.write():
+            print(f"{config.relative(file.path)}: written")

@@ -16,13 +16,15 @@ from string import Template
 from labkit.course import CourseError, folders, lesson_index, lesson_rows, solutions
 from labkit.course.catalogue import CHAPTERS, Chapter, Course, sources
 from labkit.course.config import Config
-from labkit.course.generated import GeneratedFile
+from labkit.course.generated import GeneratedFile, write_all
 from labkit.course.lesson import SOURCE, chapter_of, load, stem_of
 
 TEMPLATES = Path(__file__).with_name("new_lesson.toml")
 NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 JOINED = "course"  # the room of lessons that join the machines
 WITH_KERNELS = "gpu"
+FORBIDS = """
+# Arrays are NumPy arrays, also those that you return, and `check` takes no other library."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,7 @@ class NewLesson:
             chapter=self.chapter.folder,
             chapter_number=self.chapter.folder[:2],
             exercise_id=f"{self.room}.{self.name}_double",
+            forbids="" if self.kernel else FORBIDS,
             guess_id=f"{self.room}.{self.name}_guess",
             import_machine="\nfrom labkit.gpu import cuda" if self.kernel else "",
             lesson=f"{self.chapter.folder}/{self.number}",
@@ -81,17 +84,13 @@ def new(
     Raises CourseError, having written nothing, for what cannot be.
     """
     lesson = _examined(config, chapter, name, kernel, room)
-    files = [*_files(lesson), *_chapter_page(lesson)]
-    Course(config).lessons()  # a malformed one is named before anything is written
-    for file in files:
-        file.write()
-        print(f"{config.relative(file.path)}: written")
-    module = solutions.module(load(lesson.source, config.relative(lesson.source)), config)
+    lessons = Course(config).lessons()  # a malformed one is named before anything is written
+    lesson_rows.files(lessons, config)
+    write_all(_files(lesson), config)
     lessons = Course(config).lessons()
-    pages = [*lesson_index.files(lessons, config), *lesson_rows.files(lessons, config)]
-    for file in (module, *(page for page in pages if not page.is_stored())):
-        file.write()
-        print(f"{config.relative(file.path)}: written")
+    module = solutions.module(load(lesson.source, config.relative(lesson.source)), config)
+    write_all([module, *lesson_index.files(lessons, config)], config)
+    write_all(lesson_rows.files(lessons, config), config)
     print(
         "Now replace each TO WRITE (`labkit build --check` lists them); CONTRIBUTING.md tells how."
     )
@@ -134,7 +133,7 @@ def _refuse_taken(name: str, config: Config) -> None:
 
 
 def _files(lesson: NewLesson) -> list[GeneratedFile]:
-    """The files of the lesson alone, its source first."""
+    """The files of the lesson, its source first; the page of its chapter where there is none."""
     templates = tomllib.loads(TEMPLATES.read_text(encoding="utf-8"))
     form = lesson.form
     parts = templates["source"]
@@ -144,15 +143,13 @@ def _files(lesson: NewLesson) -> list[GeneratedFile]:
         templates["exercises"][form],
         templates["texts"]["all"],
         templates["planted"][form],
+        templates["classes"]["all"],
         templates["notebook_test"]["all"],
     ]
     for path, text in zip(folders.parts(lesson.source).written, texts, strict=True):
         files.append(GeneratedFile(path, lesson.filled(text).encode()))
+    page = lesson.config.chapters / lesson.chapter.folder / "README.md"
+    if not page.is_file():
+        text = lesson.filled(templates["chapter_page"]["all"])
+        files.append(GeneratedFile(page, text.encode()))
     return files
-
-
-def _chapter_page(lesson: NewLesson) -> list[GeneratedFile]:
-    """The chapter's README.md, where it has none."""
-    path = lesson.config.chapters / lesson.chapter.folder / "README.md"
-    template = tomllib.loads(TEMPLATES.read_text(encoding="utf-8"))["chapter_page"]["all"]
-    return [] if path.is_file() else [GeneratedFile(path, lesson.filled(template).encode())]

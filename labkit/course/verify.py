@@ -1,6 +1,6 @@
 """`labkit build --check` and `labkit verify`: is everything stored as it should be?
 
-The check executes nothing; `verify` then has pytest --nbval run every cell again, with the options
+The check executes no cell; `verify` then has pytest --nbval run every cell again, with the options
 in pyproject.toml, and compare. A lesson over its minute is named, not refused: a time is a property
 of the machine at hand.
 """
@@ -15,6 +15,7 @@ from labkit.course import (
     CourseError,
     claims,
     folders,
+    items,
     kernel_files,
     lesson_index,
     lesson_rows,
@@ -86,6 +87,7 @@ def refusals_of(draft: Draft, config: Config) -> list[str]:
     found = out_of_sync(draft, stored, config)
     found += source_rules.examine(draft.lesson, config)
     found += folders.examine(draft.lesson, config)
+    found += items.examine(draft.lesson, config)
     for notebook in stored:
         broken = rules.examine(notebook, config) if notebook.is_there else []
         # What is wrong with the learner's notebook is said once, not for its twin as well.

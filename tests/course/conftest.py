@@ -131,7 +131,7 @@ def make_course(root: Path, lesson: str = LESSON) -> Path:
     folder = root / "chapters" / "01_gpu" / "source" / "tiny"
     folder.mkdir(parents=True)
     (folder / "lesson.py").write_text(lesson)
-    for part in ("exercises.py", "texts.toml", "planted.py", "test_tiny.py"):
+    for part in ("exercises.py", "texts.toml", "planted.py", "classes.toml", "test_tiny.py"):
         (folder / part).write_text("")
     (root / "chapters" / "01_gpu" / "README.md").write_text("# Chapter one\n")
     (root / "pyproject.toml").write_text(PROJECT)

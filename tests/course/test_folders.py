@@ -12,6 +12,8 @@ from labkit.course.lesson import load
 from labkit.course.new import new
 from tests.course.conftest import REPOSITORY
 
+PARTS = ["exercises.py", "texts.toml", "planted.py", "classes.toml", "test_first.py"]
+
 
 @pytest.fixture
 def two(bare_course):
@@ -31,11 +33,21 @@ def test_a_whole_folder_is_not_refused(two):
     assert examined(two, "first") == [] and [*folders.without_source(config(two))] == []
 
 
-@pytest.mark.parametrize("part", ["exercises.py", "texts.toml", "planted.py", "test_first.py"])
+@pytest.mark.parametrize("part", PARTS)
 def test_a_missing_part_is_named(two, part):
     (two / "chapters/02_tpu/source/first" / part).unlink()
     [sentence] = examined(two, "first")
     assert sentence.startswith(f"chapters/02_tpu/source/first/{part} is missing: write it")
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [("", 'has no row ["tpu.first_double"]: write it, as CONTR'), ("[", "cannot be read: ")],
+)
+def test_an_exercise_without_a_row_of_classes_is_named(two, rows, says):
+    (two / "chapters/02_tpu/source/first/classes.toml").write_text(rows)
+    [sentence] = examined(two, "first")
+    assert sentence.startswith(f"chapters/02_tpu/source/first/classes.toml {says}")
 
 
 def test_exercises_may_be_a_package(two):

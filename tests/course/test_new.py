@@ -43,7 +43,8 @@ def test_every_file_of_a_lesson_is_made(tiny, chapter, capsys):
     room, number = ROOMS[chapter], 2 if chapter == "01_gpu" else 1
     made = {path.relative_to(tiny).as_posix() for path in snapshot(tiny).keys() - before.keys()}
     folder = f"chapters/{chapter}/source/{NAME}"
-    parts = ["lesson.py", "exercises.py", "texts.toml", "planted.py", f"test_{NAME}.py"]
+    parts = ["lesson.py", "exercises.py", "texts.toml", "planted.py", "classes.toml"]
+    parts.append(f"test_{NAME}.py")
     files = {f"{folder}/{part}" for part in (*parts, "solutions.py")}
     files.add("labkit/checks/lesson_index.toml")
     page = f"chapters/{chapter}/README.md"
@@ -131,6 +132,7 @@ def test_each_place_to_write_is_named_until_it_is_written(tiny, arguments):
         "README.md",
         "exercises.py",
         "planted.py",
+        "classes.toml",
         "texts.toml",
         f"test_{NAME}.py",
     }
@@ -165,7 +167,7 @@ def whole(tiny):
             text=True,
         )
         assert done.returncode == code, done.stdout + done.stderr
-        return done.stdout
+        return done.stdout + done.stderr
 
     run.folder = copy
     return run
@@ -180,6 +182,18 @@ def whole(tiny):
 )
 def test_what_it_makes_runs_and_is_refused_as_unfinished(whole, arguments, source):
     whole("labkit", "new", arguments[0], "halves", *arguments[1:])
+    texts = whole.folder / "chapters" / arguments[0] / "source" / "halves" / "texts.toml"
+    right = texts.read_text()
+    for old, new, says in (
+        ("unchanged =", "unchangd =", ".misconceptions] has no sentence for 'unchanged'."),
+        ('_double"', '_doubled"', "] is missing in the files of labkit_lessons."),
+    ):
+        texts.write_text(right.replace(old, new))
+        for options in ([], ["--check"]):
+            said = whole("labkit", "build", source, *options, code=1)
+            assert 'source/halves: `check` could not use it: [exercises."' in said and says in said
+    texts.write_text(right)
+    assert not (whole.folder / "chapters" / f"{source}.ipynb").exists()
     printed = whole("labkit", "build", source)
     assert f"{source}: executed" in printed
     chapter, _, name = source.partition("/")
