@@ -35,6 +35,8 @@ ALSO_RIGHT = {id: fs for file in FILES for id, fs in file.get("ALSO_RIGHT", {}).
 ENDLESS = {id: kernel for file in FILES for id, kernel in file.get("ENDLESS", {}).items()}
 HANGING = [answer for file in FILES for answer in file.get("HANGING", [])]
 EMPTY = {id: kernel for file in FILES for id, kernel in file.get("EMPTY", {}).items()}
+for id in PLANTED:
+    registry().find(id, Exercise)  # raises with the sentence of a room that cannot be read
 EXERCISES = {exercise.id: exercise for exercise in registry().of(Exercise)}
 MODULES = {id: one for id, one in EXERCISES.items() if isinstance(one.fallback, str)}
 FUNCTIONS = {id: one for id, one in EXERCISES.items() if id not in MODULES}

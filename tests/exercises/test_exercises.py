@@ -110,7 +110,8 @@ def test_every_exercise_has_planted_wrong_solutions_and_a_right_one():
 @pytest.mark.parametrize("id", FUNCTIONS)
 def test_an_exercise_has_enough_shapes_plants_and_hints(id):
     shapes = [[np.shape(a) for a in arrays(case.args)] for case in cases(id)]
-    assert len({str(s) for s in shapes}) >= 5
+    said = "fewer than five different shapes of arrays; tuples and numbers do not count"
+    assert len({str(s) for s in shapes}) >= 5, said
     least = 2 if id == "distributed.fit_link" else 1  # one ping does not tell two numbers
     assert any(set(sum(s, ())) == {least} for s in shapes), "no case in which every size is least"
     if all(len(size) == 1 for s in shapes for size in s):
@@ -128,10 +129,11 @@ def test_an_exercise_has_enough_shapes_plants_and_hints(id):
     elif EXERCISES[id].plain_python and id.startswith("fpga."):
         assert any("real board" in says for says in plants), "one where a real board would hang"
     elif EXERCISES[id].adapter and not EXERCISES[id].plain_python:  # a kernel: no library in it
-        assert any("no kernel" in says for says in plants)
+        assert any("no kernel" in says for says in plants), "one that is no kernel"
     else:
-        assert any(name.endswith(says) for says in plants for name in EXERCISES[id].forbidden)
-    assert len(EXERCISES[id].hints) >= 2
+        named = [name for name in EXERCISES[id].forbidden if name.endswith(tuple(plants))]
+        assert named, "one plant calls what is forbidden, and is told its name"
+    assert len(EXERCISES[id].hints) >= 2, "an exercise has at least two hints"
 
 
 @pytest.mark.parametrize("id", FUNCTIONS)
@@ -140,7 +142,9 @@ def test_the_data_are_asymmetric(id):
         if case.name.startswith("equal "):  # where equal values are the point
             continue
         for array in (a for a in arrays(case.args) if a.size > 1):
-            assert len(np.unique(array)) == array.size, "equal values hide a wrong index"
+            said = f"case {case.name!r}: equal values in an array hide a wrong index; where they"
+            said += " are the point, the case's name begins with 'equal '"
+            assert len(np.unique(array)) == array.size, said
 
 
 def is_right(id, answer, capsys):
@@ -196,13 +200,14 @@ def test_an_edit_is_of_one_place_alone():
 @pytest.mark.parametrize(("id", "wrong", "says"), PLANTS)
 def test_a_planted_wrong_solution_is_right_somewhere(id, wrong, says):
     if wrong in RIGHT_ON:
-        assert agrees(id, wrong, RIGHT_ON[wrong])
+        assert agrees(id, wrong, RIGHT_ON[wrong]), "it is wrong on its input in RIGHT_ON"
         return
     if "no kernel" in says or wrong.__name__ == "tree_barrier_in_the_if":
         return  # the one is never launched, the other never comes to its end
     if wrong in HANGING:
         return
-    assert any(agrees(id, wrong, case.args) for case in cases(id))
+    somewhere = any(agrees(id, wrong, case.args) for case in cases(id))
+    assert somewhere, "right on no case: put an input into RIGHT_ON"
 
 
 @pytest.mark.parametrize(("id", "wrong", "says"), PLANTS)
