@@ -16,6 +16,7 @@ this exercise that slip so, or says why nobody can:
 sentence of the text that fixes them. Every count and constant that is open takes at least three.
 """
 
+import re
 import tomllib
 from collections import defaultdict
 
@@ -79,6 +80,13 @@ def few(values):
 
 def test_every_exercise_has_a_row():
     assert set(ROWS) == set(EXERCISES)
+
+
+def test_the_guide_and_the_files_of_a_new_lesson_have_a_row_with_each_class():
+    guide = (COURSE / "CONTRIBUTING.md").read_text("utf-8")
+    new = (COURSE / "labkit/course/new_lesson.toml").read_text("utf-8")
+    rows = re.findall(r'^\["[\w.$]+"\]\n(?:\w+ = ".+"\n){2,}', guide + new, re.MULTILINE)
+    assert [[*row] for text in rows for row in tomllib.loads(text).values()] == 2 * [[*CLASSES]]
 
 
 @pytest.mark.parametrize("id", ROWS)
