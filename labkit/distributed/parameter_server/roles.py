@@ -9,6 +9,7 @@ import os
 import signal
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any
@@ -112,18 +113,28 @@ def run_role(place: Place, talk: Connection, output: Connection, lifeline: Conne
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupted training ends its roles itself
     os.environ.update(place.environment)
     speak_through(output)
-    threading.Thread(target=end_with, args=(lifeline,), daemon=True).start()
+    threading.Thread(target=_end_with, args=(lifeline, place), daemon=True).start()
     torch.set_num_threads(1)  # all roles share the machine's cores
     try:
         role = WorkerRole(place) if place.kind == "worker" else ServerRole(place)
         talk.send(Said(role.greeting))
         while True:
             talk.send(Said(role.obey(talk.recv())))
-    except EOFError:  # nobody gives orders any more
-        return
+    except EOFError:
+        pass  # nobody gives orders any more
     except BaseException as error:
         talk.send(Said(failure=failure_of(error)))
-        threading.Event().wait()  # until the lifeline ends
+    threading.Event().wait()  # until the lifeline ends
+
+
+def _end_with(lifeline: Connection, place: Place) -> None:
+    """As `end_with`; the last role takes the folder with it, where the cluster is gone."""
+    lifeline.poll(None)
+    with suppress(OSError):
+        os.unlink(place.path)
+    with suppress(OSError):
+        os.rmdir(os.path.dirname(place.path))
+    end_with(lifeline)
 
 
 class ServerRole:

@@ -387,7 +387,7 @@ from labkit.distributed.parameter_server import Asynchronous, Cluster
 from tests.distributed.parameter_server.toy_jobs import Sum
 cluster = Cluster(1, 2)
 training = cluster.begin(Sum(), Asynchronous(), duration=500, seconds=(0.01, 0.01))
-print(*cluster.processes.values(), flush=True)
+print(*cluster.processes.values(), *cluster.addresses, flush=True)
 if sys.argv[1] == "waits":
     time.sleep(500)
 """
@@ -407,11 +407,14 @@ def test_processes_are_gone_with_the_notebook_s():
     ]
     watch = threading.Timer(ENOUGH, lambda: [notebook.kill() for notebook in notebooks])
     watch.start()
-    processes = [int(one) for book in notebooks for one in book.stdout.readline().split()]
-    assert len(processes) == 6
+    words = [book.stdout.readline().split() for book in notebooks]
+    processes = [int(one) for line in words for one in line[:3]]
+    files = [Path(line[3]) for line in words]
+    was_there = files[1].is_socket()
     os.kill(notebooks[1].pid, signal.SIGKILL)
-    assert notebooks[0].wait() == 0 and notebooks[1].wait() == -signal.SIGKILL
+    assert was_there and notebooks[0].wait() == 0 and notebooks[1].wait() == -signal.SIGKILL
     watch.cancel()
     assert gone(processes)
+    assert not any(file.parent.exists() for file in files)
     for notebook in notebooks:
         notebook.stdout.close()
