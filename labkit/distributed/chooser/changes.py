@@ -11,6 +11,7 @@ from typing import Any
 from labkit.distributed.chooser.answer import Answer, Row, choose
 from labkit.distributed.chooser.limits import Limits
 from labkit.distributed.chooser.need import Need
+from labkit.distributed.chooser.wording import held, of_limit
 from labkit.hardware import Machine
 
 FORMATS = ("fp32", "fp16", "bf16", "int8")
@@ -34,6 +35,7 @@ def changes(
     usual = {name: one.default for name, one in signature(make).parameters.items()}
     asked = usual | arguments
     now = choose(make(**arguments), limits, among)
+    cheapest = f"cheapest{held(limits)} with a price"
     said, same = [], []
     for words, other, under in _others(asked, limits):
         try:
@@ -44,9 +46,10 @@ def changes(
         if before == after:
             same.append(words + _just_in_time(then))
         else:
-            said.append(f"With {words}, the cheapest with a price is {after} and not {before}.")
+            kinds = _without_host(now.cheapest, then.cheapest)
+            said.append(f"With {words}, the {cheapest} is {after} and not {before}{kinds}.")
     if same:
-        stays = "The cheapest with a price does not change" if now.cheapest else "None with a price"
+        stays = f"The {cheapest} does not change" if now.cheapest else "None with a price"
         said.append(f"{stays} with {', '.join(same)}.")
     return said
 
@@ -80,12 +83,21 @@ def _others(asked: dict[str, Any], limits: Limits) -> list[tuple[str, dict[str, 
 
 
 def _just_in_time(then: Answer) -> str:
-    """Whether the cheapest holds the time limit by less than a hundredth."""
-    row, seconds = then.cheapest, then.limits.seconds
-    if row is None or seconds is None:
+    """The time, where the cheapest holds the limit by less than a hundredth."""
+    row, limit = then.cheapest, then.limits.seconds
+    if row is None or limit is None:
         return ""
-    timed = then.need.timed.value if then.need.timed else 1
-    return " (just in time)" if row.fit.plan.seconds.value * timed > 0.99 * seconds else ""
+    seconds = row.fit.plan.seconds.value * (then.need.timed.value if then.need.timed else 1)
+    return f" ({of_limit(seconds, limit)})" if seconds > 0.99 * limit else ""
+
+
+def _without_host(*rows: Row | None) -> str:
+    """Whose price leaves its host computer out, where not all of them do."""
+    with_host = {row.machine.key: row.machine.price_with_host for row in rows if row}
+    bare = [key for key, with_it in with_host.items() if with_it is False]
+    if not bare or len(bare) == len(with_host):
+        return ""
+    return f" (the price of {bare[0]} leaves its host computer out)"
 
 
 def _name(row: Row | None) -> str:

@@ -33,7 +33,8 @@ PROMPT = "reading the prompt (--prompt), "
 QUEUE = "waiting for other requests (lesson 15), "
 LEFT_OUT = (
     "Where several machines share it, they add up by rings. A one-shot all-reduce, in which each "
-    "reads all others' numbers at once, waits less: for several, the best case is no bound. "
+    "reads all others' numbers at once, waits less where the tensors are small: for several, the "
+    "best case is no bound. "
     "Not counted: {prompt}buffers, scales beside narrow weights (4 % in int4, by groups of 128), "
     "and what a runtime keeps for itself. Pipelines are not tried."
 )

@@ -1,19 +1,20 @@
 """The answer in sentences, with numbers as people write them.
 
-sentences(answer)            # ["Cheapest of the 2 with a price: 2 x t4, ...", "Fastest ..."]
+sentences(answer)            # ["Cheapest of the 2 in time with a price: ...", "Fastest ..."]
 duration(149_000)            # "17 years"
 """
 
 import math
 
 from labkit.distributed.chooser.answer import Answer, Row
+from labkit.distributed.chooser.limits import Limits
 from labkit.distributed.chooser.need import HOUR
 from labkit.distributed.chooser.reckoning import Reckoned
 from labkit.provenance import rounded
 
 DAY = 24  # h
 YEAR = 365.25 * DAY  # h
-BARE = "those of {} leave their host computers"
+NO_HOST = ("that of {} leaves its host computer out", "those of {} leave their host computers out")
 
 
 def sentences(answer: Answer) -> list[str]:
@@ -26,10 +27,11 @@ def sentences(answer: Answer) -> list[str]:
     elif answer.cheapest is None:
         said.append("Cheapest: none of those that hold the limits has a price.")
     else:
-        said += _cheapest(answer, answer.cheapest, [row for row in answer.rows if row.in_time])
+        among = [row for row in answer.rows if row.in_time and row.in_budget is not False]
+        said += _cheapest(answer, answer.cheapest, among, held(answer.limits))
     if answer.fastest:
-        priced = " with a price" if answer.limits.usd else _up_to(answer)
-        said.append(f"Fastest{priced}: {_choice(answer, answer.fastest)}.")
+        which = " in budget" if answer.limits.usd else _up_to(answer)
+        said.append(f"Fastest{which}: {_choice(answer, answer.fastest)}.")
     if answer.fastest_without_a_price:
         unpriced = _choice(answer, answer.fastest_without_a_price)
         said.append(f"Fastest without a price, maybe too dear: {unpriced}.")
@@ -52,20 +54,29 @@ def _choice(answer: Answer, row: Row) -> str:
     return f"{said}; {row.fit.binds} {verb}"
 
 
-def _cheapest(answer: Answer, row: Row, among: list[Row]) -> list[str]:
+def _cheapest(answer: Answer, row: Row, among: list[Row], which: str) -> list[str]:
     """The cheapest, of how many with a price; and whose prices are of another kind."""
-    priced = {one.machine.key: one.machine for one in among if one.price and one.in_budget}
-    of_them = f" of the {len(priced)} with a price"
+    priced = {one.machine.key: one.machine for one in among if one.price}
+    of_them = f" of the {len(priced)}{which} with a price"
     if all(one.price for one in among):
         of_them = ""
     elif len(priced) == 1:
-        of_them = ", the only one with a price"
+        of_them = f", the only one{which} with a price"
     said = [f"Cheapest{of_them}: {_choice(answer, row)}."]
     bare = [key for key, one in priced.items() if one.price_with_host is False]
-    if bare and any(one.price_with_host for one in priced.values()):
-        leaves = "that of {} leaves its host computer" if len(bare) == 1 else BARE
-        said.append(f"Their prices differ in kind: {leaves.format(', '.join(bare))} out.")
+    other = {one.price_with_host for one in priced.values()} - {False}
+    if bare and other:
+        leaves = NO_HOST[len(bare) > 1].format(", ".join(bare))
+        ends = "." if True in other else "; does yours?"
+        said.append(f"Their prices {'' if True in other else 'may '}differ in kind: {leaves}{ends}")
     return said
+
+
+def held(limits: Limits) -> str:
+    """Which limits the chosen ones hold: " in time and budget", or "" without a limit."""
+    names = [("time", limits.seconds), ("budget", limits.usd)]
+    asked = " and ".join(name for name, limit in names if limit)
+    return f" in {asked}" if asked else ""
 
 
 def _up_to(answer: Answer) -> str:
@@ -90,9 +101,21 @@ def limits_of(answer: Answer) -> str:
 
 def _seconds(seconds: float) -> str:
     """ "24 h", "5 s" or "20 ms"."""
+    size, unit = _unit(seconds)
+    return f"{seconds / size:g} {unit}"
+
+
+def _unit(seconds: float) -> tuple[float, str]:
+    """The unit in which people write so long a time, in seconds."""
     if seconds >= HOUR:
-        return f"{seconds / HOUR:g} h"
-    return f"{seconds:g} s" if seconds >= 1 else f"{1e3 * seconds:g} ms"
+        return HOUR, "h"
+    return (1, "s") if seconds >= 1 else (1e-3, "ms")
+
+
+def of_limit(seconds: float, limit: float) -> str:
+    """ "49.99 of 50 ms"."""
+    size, unit = _unit(limit)
+    return f"{seconds / size:.4g} of {limit / size:g} {unit}"
 
 
 def _fits_nowhere(answer: Answer) -> str:
@@ -111,10 +134,10 @@ def _no_limit_held(answer: Answer) -> list[str]:
     compared = priced if unknown else answer.tried
     if compared:
         fastest = min(compared, key=lambda row: row.time.value)
-        said.append(f"Fastest: {_choice(answer, fastest)}.")
+        said.append(f"Fastest{' with a price' * unknown}: {_choice(answer, fastest)}.")
     if priced:
         cheapest = min(priced, key=lambda row: row.price.value)
-        said += _cheapest(answer, cheapest, list(answer.tried))
+        said += _cheapest(answer, cheapest, list(answer.tried), "")
     return said
 
 

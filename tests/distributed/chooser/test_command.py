@@ -14,7 +14,7 @@ from labkit.hardware import machines
 def test_serve_train_and_image(capsys):
     assert main("choose serve --model llama31_8b --batch 8 --context 4096 --ms 20".split()) == 0
     said = capsys.readouterr().out
-    cheapest = "Cheapest of the 3 with a price: 2 x tpu_v5e, 17.5 ms (best 11.9 ms), 1.46 USD for"
+    cheapest = "Cheapest of the 3 in time with a price: 2 x tpu_v5e, 17.5 ms (best 11.9 ms), 1.46"
     assert said.startswith(cheapest)
     assert "With half the time" in said and "formula" not in said
     assert main("choose train --parameters 7b --tokens 1e9 --hours 24 --usd 1000".split()) == 0

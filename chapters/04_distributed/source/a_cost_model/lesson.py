@@ -186,8 +186,8 @@ figures.table(["all-reduce, bytes", "by formula", "by the clock", "clock off by"
 #
 # ### Beside a constant
 #
-# Is the model better than knowing next to nothing?
-# A **constant** knows only the two published trainings to which the efficiencies were fitted, one on A100 and one on H100: each GPU does as many FLOP/s as there, in any layout.
+# Is the model better than a **constant**, which knows only the two published trainings to which the efficiencies were fitted, one on A100 and one on H100?
+# By it, each GPU does as many FLOP/s as there, in any layout.
 # We try both on 14 others in 16 bits.
 
 # %% tags=["picture"]
@@ -206,10 +206,12 @@ print(f"    by the model {largest.predicted().number}, by the constant {largest.
 # %% [markdown]
 # **The constant is better**: 9 % off on average, and the model 17.
 # <!-- holds: [round(np.mean([abs(getattr(one, which)()) for one in results if not one.fitted])) for which in ("constant_error", "error")] == [9, 17] -->
-# Ten of the 14 come from the two reports from which the constant was taken; on the four others it is 17 % off, and the model 24.
+# Ten of the 14 come from the two reports that gave the constant; on the four others it is 17 % off, and the model 24.
 # <!-- holds: [(len(apart), *(round(np.mean([abs(getattr(one, which)()) for one in apart])) for which in ("constant_error", "error"))) for apart in [[one for one in results if one.source not in {known.source for known in results if known.fitted}]]] == [(4, 17, 24)] -->
 # The model says too little for 13 of 14.
-# Probably this is since it takes off time for messages and bubbles, but gives the larger matrices of a larger network no larger share of the peak; for Llama 3, also since the H100 of our efficiency were limited to 500 W, not 700, so that the constant's 3.5 % may be errors that cancel.
+# Probably this is since it takes off time for messages and bubbles, but gives the larger matrices of a larger network no larger share of the peak.
+# Besides, our H100 efficiency comes from GPUs limited to 500 W, and Llama 3's had 700.
+# So the constant's 3.5 % may be two errors that cancel.
 # (On 64 A100, newer kernels may be the reason.)
 # <!-- holds: round(-largest.constant_error(), 1) == 3.5 -->
 # <!-- holds: [one.error() < 0 for one in results if not one.fitted].count(True) == 13 and sum(not one.fitted for one in results) == 14 -->
@@ -217,10 +219,10 @@ print(f"    by the model {largest.predicted().number}, by the constant {largest.
 #
 # **And the 9,760 GPUs?**
 # The constant's 386 TFLOP/s are as if 9,990 were switched off, nearly right, but the H100 result behind it came after Llama 3.
-# Before, others had published useful shares of the peak: 33 to 39 % (GPTs on A100, 2021, less the forward computed again), 42 and 54 % (530B on A100, [2022](https://arxiv.org/abs/2205.05198), with that forward and almost without), 43 % (70B on 64 H100, [2023](https://github.com/mosaicml/llm-foundry/tree/main/scripts/train/benchmarking)) and 55 % (175B on 12,288 GPUs, [2024](https://arxiv.org/abs/2402.15627)).
+# Before, others had published the share of the peak that was of use, recomputing not counted, as Llama 3's 400 TFLOP/s: 33 to 39 % (GPTs on A100, 2021), 42 % with the forward computed again and 54 % with hardly any of it (530B on A100, [2022](https://arxiv.org/abs/2205.05198)), 43 % (70B on 64 H100, [2023](https://github.com/mosaicml/llm-foundry/tree/main/scripts/train/benchmarking); 30 % for 30B with sequences of 8,192 on 8) and 55 % (175B on 12,288 GPUs, [2024](https://arxiv.org/abs/2402.15627)).
 # <!-- holds: [round((1 - again) * 100 * share(one.value for one in results if one.key.startswith("megatron")) / 312e12) for share, again in ((min, 0.238), (max, 0.25))] == [33, 39] and all(one.given["layout"]["recompute"] for one in results if one.key.startswith("megatron")) -->
-# **So a loss between 45 and 67 % could be expected, most likely about 57 as on H100, and it became 60.**
-# <!-- holds: [round(100 - of_use) for of_use in (55.2, 42.57, 76.2 * min(one.value for one in results if one.key.startswith("megatron")) / 312e12)] == [45, 57, 67] and round(100 * (1 - largest.value / 989e12)) == 60 -->
+# **So a loss between 45 and 70 % could be expected, 57 if as in that training on 64 H100, and it became 60.**
+# <!-- holds: [round(100 - of_use) for of_use in (55.2, 42.57, 29.92)] == [45, 57, 70] and round(100 * (1 - largest.value / 989e12)) == 60 -->
 #
 # ### Forty-one layouts, ranked
 #
@@ -252,9 +254,9 @@ print(
 
 # %% [markdown]
 # **The model does not rank layouts better than the rule.**
-# Its order is nearer in one sweep, and the rule's in three.
+# Its order is nearer in one sweep, and the rule's in three (in one both are equal).
 # <!-- holds: [np.sign(float(row[2]) - float(row[4])) for row in rows].count(1) == 1 and [row[2] == row[4] for row in rows].count(True) == 1 -->
-# Its choice is the fastest in three sweeps, and 16 and 25 % slower in two; the rule's is the fastest in four, and 6 % slower in one.
+# Its choice is the fastest in three sweeps, and the rule's in four.
 # <!-- holds: sorted(row[3] for row in rows) == ["0 %", "0 %", "0 %", "16 %", "25 %"] -->
 # <!-- holds: sorted(row[5] for row in rows) == ["0 %", "0 %", "0 %", "0 %", "6 %"] -->
 # The model hardly tells layouts apart: published, they differ by up to 56 %, and by the model by 8.
@@ -279,7 +281,7 @@ figures.table(["GB needed, by the model", "layouts that ran", "that failed"], ro
 # **Here the model knows something**: of 65 layouts that need more than 80 GB none ran, and of 32 that need up to 55 none failed.
 # <!-- holds: [row[1:] for row in rows] == [[32, 0], [9, 15], [0, 65]] -->
 # In between it says too little, for it leaves out the memory that a kernel takes and gives back.
-# A limit of 80 GB is right about 41 + 65 = 106 of 121; the A100's own 85.9 GB about 41 + 57 = 98, and nine tenths of them, as in lesson 17, about 41 + 66 = 107.
+# A limit of 80 GB is right about 41 + 65 = 106 of 121; the A100's own 85.9 GB about 98, and nine tenths of them (lesson 17) about 107.
 # <!-- holds: [[sum(one <= limit for one in needs["ran"]), sum(one > limit for one in needs["failed"])] for limit in (80, 85.9, 0.9 * 85.9)] == [[41, 65], [41, 57], [41, 66]] and len(needs["ran"]) + len(needs["failed"]) == 121 -->
 # "One sequence in a micro-batch fits, more do not" is right about 93, and "none fits" about 80.
 

@@ -176,11 +176,11 @@ def test_the_causes_of_the_misses():
     off = [16_384 * (1 - one / peaks[1]) for one in said]
     assert off == pytest.approx([11_150, 9_990], abs=15)
     # Of use alone: the GPTs less the forward computed again, and as published
-    # (arXiv:2205.05198 without and with it, llm-foundry's 70B on 64 H100, arXiv:2402.15627).
+    # (arXiv:2205.05198 without and with it, llm-foundry's 70B on 64 H100 and its 30B on 8, arXiv:2402.15627).
     of_use = [100 * (1 - again) * share for again, share in ((0.238, min(gpts)), (0.25, max(gpts)))]
     assert [round(share) for share in of_use] == [33, 39]
-    losses = [100 - share for share in (*of_use, 42.1, 54.2, 42.57, 55.2)]
-    assert (round(min(losses)), round(100 - 42.57), round(max(losses))) == (45, 57, 67)
+    losses = [100 - share for share in (*of_use, 42.1, 54.2, 42.57, 29.92, 55.2)]
+    assert (round(min(losses)), round(100 - 42.57), round(max(losses))) == (45, 57, 70)
     assert min(losses) < 100 * (1 - foretold / peaks[1]) < max(losses)
     assert round(100 * (1 - foretold / peaks[1])) == 60
     assert "500 W" in published_result("torchtitan_8b_8").source

@@ -209,7 +209,7 @@ formulas(answer, "t4", ["memory", "bandwidth", "links", "step"])
 # %% [markdown]
 # Below are four sums of the T4's row; `formulas(answer, "t4")` prints all, with sources.
 # The line below the table names those that cannot do it, and why: our table has no peak in fp16 of the TPUs, for example.
-# Nor has it a laptop CPU's in any 16 bits: the CPU can keep such numbers, and lesson 13 counted their arithmetic in fp32, but the chooser asks for a peak in the task's own format.
+# It has no laptop CPU's peak in 16 bits either: the CPU can keep such numbers, and lesson 13 counted their arithmetic in fp32, but the chooser asks for a peak in the task's own format.
 # Do your functions agree, where the memory says how many and our table has the links, and for three limits?
 
 # %%
@@ -243,11 +243,12 @@ heads = ["model", "H100s", "forward passes", "at best, with rings", "told by Met
 figures.table(heads, training_hours(), TRAININGS)
 
 # %% [markdown]
-# Its authors reached 41 to 72 % of what we predict at best with a ring, and less the more GPUs shared the model.
+# gpt-fast's authors reached 41 to 72 % of what we predict at best with a ring, and less the more GPUs shared the model.
 # <!-- holds: [round(100 * which(row[-1] for row in rates if row[-1])) for which in (min, max)] == [41, 72] -->
 # <!-- holds: all(rates[i][-1] > rates[i + 1][-1] for i in range(7) if rates[i][-1] and rates[i][0] == rates[i + 1][0]) -->
 # Our ring has the latencies of NCCL's own model, as in lesson 16.
-# A one-shot all-reduce, in which each GPU reads all others' numbers at once, waits less ([vLLM](https://github.com/vllm-project/vllm/pull/2192) has one): for several GPUs, our best case is that of a ring, and no bound.
+# A one-shot all-reduce, in which each GPU reads all others' numbers at once, waits less for so few numbers; gpt-fast's own command turns such ones on (`ENABLE_INTRA_NODE_COMM=1`, [PyTorch](https://github.com/pytorch/pytorch/pull/114001)).
+# So with several GPUs our best case is no bound, and their share of a true one is smaller still.
 # And two things slow down each GPU: by their README, such an A100 moves about 1,700 GB/s at most, and not the data sheet's 2,039; and we count no time for starting kernels, such as a token's 64 all-reduces (160 in the 70B).
 # <!-- holds: round(float(answer.row("a100").machine.bandwidth) / 1e9) == 2039 -->
 # <!-- holds: [2 * lesson_tables.language_model(key).layers for key in ("llama2_7b", "llama31_70b")] == [64, 160] -->

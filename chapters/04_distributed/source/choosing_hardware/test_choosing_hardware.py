@@ -79,7 +79,7 @@ def test_the_chooser_shows_all_machines_and_the_formulas_of_one(lesson):
     assert rows["a6000"][:4] == ["1", "20.4 GB", "bandwidth", "25.1 ms"]
     words = " ".join(said.split())
     assert "tpu_v6e (the course's table has no peak in fp16); pynq_z1, pynq_z2 (its" in words
-    assert said.startswith("Cheapest of the 2 with a price: 2 x t4, 39.9 ms, 0.97 USD")
+    assert said.startswith("Cheapest of the 2 in time with a price: 2 x t4, 39.9 ms, 0.97 USD")
     assert "prices differ in kind: that of t4 leaves its host computer out." in words
     read = language_model("llama31_8b")
     assert read.parameters == 8_030_261_248 and read.read_parameters == 7_504_924_672
@@ -153,7 +153,9 @@ def test_what_the_explanation_says(lesson):
     assert round(float(machine("h100").bandwidth) / (2 * float(machine("t4").bandwidth))) == 5
     assert round(float(results["share of the roofline"])) == 68
     said = printed(lesson, EXPLAINED)
-    assert "With bf16, the cheapest with a price is 2 x tpu_v5e and not 2 x t4." in said
+    changed = "With bf16, the cheapest in time with a price is 2 x tpu_v5e and not 2 x t4"
+    assert f"{changed} (the price of t4 leaves its host computer out)." in said
+    assert "does not change with twice the batch (49.99 of 50 ms), half the batch" in said
     path = config().course_root() / "chapters/04_distributed/source/choosing_hardware/lesson.py"
     assert "times as dear" not in path.read_text("utf-8"), "two prices of two kinds"
     assert "2 x t4: 39.9 ms, 0.97 USD" in said and "b200: 2.51 ms, no price here" in said
@@ -233,7 +235,7 @@ def test_the_learners_own_model_in_the_notebook_and_in_a_terminal(lesson, capsys
         "at 40 % of what a machine can do" in words
         and "The course's table has no price of" in words
     )
-    assert said.startswith("Cheapest of the 2 with a price: ")
+    assert said.startswith("Cheapest of the 2 in time and budget with a price: 8 x tpu_v5e")
     assert "Fastest without a price, maybe too dear: 8 x" in said
 
 

@@ -351,7 +351,7 @@ figures.table([*heads, "epochs until 1.5", "their bytes until then"], rows)
 # On people's phones, local SGD is **federated averaging** (`local_sgd.federated_round`).
 # Over 100 Mbit/s, the largest 1 % brought our step without overlap from 0.29 to 0.11 seconds (*measured*).
 # Over 1 Gbit/s, all bytes need only 0.02 (*predicted*), and the largest 1 % saved nothing: [0.118 seconds instead of 0.114](two_hosts.md) (*measured*).
-# Those 12 steps learn nothing, and say nothing of the loss.
+# Both were measured in 12 steps, which learn nothing and say nothing of the loss.
 #
 # ## Quiz
 #

@@ -21,7 +21,7 @@
 # # Hybrid and sharded
 #
 # **120 GB of state on each of 64 GPUs, where 1.9 would do.**
-# That is what weights, gradients and moments of 7.5 billion weights take in mixed precision, by plain data parallel, or cut over all ([Rajbhandari and others](https://arxiv.org/abs/1910.02054), *published*).
+# That is what 7.5 billion weights, their float32 copy, gradients and moments take in mixed precision, by plain data parallel, or cut over all ([Rajbhandari and others](https://arxiv.org/abs/1910.02054), *published*).
 #
 # ## What you will be able to do
 #
@@ -278,7 +278,8 @@ memory_picture(runs, {name: bytes_of_state(830_208, 4, stage) for stage, name in
 # <!-- holds: max(run.at_peak["gradients"] for run in runs.values()) < 0.05 * size and 0.95 * runs["ZeRO-1"].peak < runs["ZeRO-2"].peak <= runs["ZeRO-1"].peak -->
 #
 # These steps have one micro-batch; with m, data parallel still all-reduces once.
-# ZeRO-3 gathers twice (once where forward's weights are kept, by FSDP2's `reshard_after_forward=False`) and reduce-scatters once for each: with m = 4, $12 \frac{n-1}{n} S$.
+# For each micro-batch, ZeRO-3 gathers twice and reduce-scatters once: with m = 4, $12 \frac{n-1}{n} S$.
+# (FSDP2's `reshard_after_forward=False` gathers once, but then a rank holds all weights between forward and backward.)
 # <!-- holds: abs(runs["ZeRO-3"].sent / (3 / 4 * size) - 12 / 4) < 0.001 -->
 #
 # ### 1,024 ranks

@@ -24,7 +24,7 @@
 # Four workers train our ConvNet together, and each computes the gradients of its own images: 545,098 numbers, or 2.2 MB.
 # <!-- holds: four[0].numel() == 545_098 and round(4 * four[0].numel() / 1e6, 1) == 2.2 -->
 # Before anybody may change a weight, all four need the sum of these gradients.
-# But a process cannot read the memory of another, unless both have arranged to share some; between two computers, they cannot.
+# But a process cannot read the memory of another, unless both have arranged it, and ours have not.
 # So how do they add anything, and what does it cost whoever collects the sum?
 #
 # ## What you will be able to do
@@ -404,7 +404,8 @@ for function in (only_rank_0, rank_1_fails):
 # %% [markdown]
 # The first wait ended only at the timeout.
 # In the second, `launch` ended rank 0 as soon as rank 1 had failed.
-# **All ranks of a group (here: all ranks) call the same collectives, in the same order, with tensors of the same size.**
+# **All ranks must call the same collectives, in the same order, with tensors of the same size.**
+# (In later lessons: all ranks of a group.)
 #
 # ### What carries the messages
 #

@@ -24,7 +24,7 @@
 # <!-- holds: round(capacities[static], 1) == 1.4 and round(capacities[in_blocks]) == 11 -->
 # Decode is bound by memory (lesson [13](13_a_tokens_cost.ipynb)), so many answers share each step.
 # But nobody knows an answer's length before its last token.
-# Two old habits then cost a factor of 8, and with other requests, drawn in the same way, of 7 to 10: fixed batches, and reserved memory.
+# Two old habits, fixed batches and reserved memory, then cost a factor of 8; with other requests drawn in the same way, 7 to 10.
 # <!-- holds: round(capacities[in_blocks] / capacities[static]) == 8 -->
 #
 # ## What you will be able to do

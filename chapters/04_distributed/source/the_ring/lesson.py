@@ -45,7 +45,8 @@
 # Each rank has 100 MB, and the best method shares the work evenly.
 # With 2 ranks, each has to send 100 MB; how many MB has each of 1,024 ranks to send?
 #
-# For the other two guesses, each message keeps its sender and its receiver busy for 1 ms, and then its bytes travel at 100 MB/s.
+# For the other two guesses, each message keeps its sender and its receiver busy for 1 ms, and then for as long as its bytes take at 100 MB/s.
+# A rank may send one message and receive another at the same time.
 # With 1,024 ranks, how many times as fast as the all-reduce through rank 0 is the ring that you will write, for 64 KiB and 16 MiB?
 
 # %%
@@ -313,7 +314,7 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 #
 # Both ways send equally many messages in turn, and each waits for its latency.
 # <!-- holds: [round(model.predict(way, 1024, 0) / model.latency) for way in (names["rank 0"], names["ring"])] == [2 * 1023] * 2 -->
-# (As said in Predict, a message keeps its ranks busy for its latency, too.
+# (As said in Predict, a message keeps its ranks busy all the time, for its latency, too.
 # Where the latencies of several messages pass together, as on lesson 16's links, rank 0 would take 1.34 s for 64 KiB, and the ring 2.05, *predicted*.)
 # <!-- holds: round(2 * (model.latency + 1023 * (64 << 10) / model.bandwidth), 2) == 1.34 -->
 # <!-- holds: round(model.predict(names["ring"], 1024, 64 << 10), 2) == 2.05 -->
