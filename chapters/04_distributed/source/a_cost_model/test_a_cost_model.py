@@ -175,8 +175,8 @@ def test_the_causes_of_the_misses():
     said = [float(largest.predicted()), float(largest.constant())]
     off = [16_384 * (1 - one / peaks[1]) for one in said]
     assert off == pytest.approx([11_150, 9_990], abs=15)
-    # Of use alone: the GPTs less the forward computed again, and as published
-    # (arXiv:2205.05198 without and with it, llm-foundry's 70B on 64 H100 and its 30B on 8, arXiv:2402.15627).
+    # Of use alone: the GPTs less the forward computed again, and as published (arXiv:2205.05198
+    # without and with it, llm-foundry's 70B on 64 H100 and its 30B on 8, arXiv:2402.15627).
     of_use = [100 * (1 - again) * share for again, share in ((0.238, min(gpts)), (0.25, max(gpts)))]
     assert [round(share) for share in of_use] == [33, 39]
     losses = [100 - share for share in (*of_use, 42.1, 54.2, 42.57, 29.92, 55.2)]
