@@ -84,8 +84,7 @@ def new(
     Raises CourseError, having written nothing, for what cannot be.
     """
     lesson = _examined(config, chapter, name, kernel, room)
-    lessons = Course(config).lessons()  # a malformed one is named before anything is written
-    lesson_rows.files(lessons, config)
+    Course(config).lessons()  # a malformed one is named before anything is written
     write_all(_files(lesson), config)
     lessons = Course(config).lessons()
     module = solutions.module(load(lesson.source, config.relative(lesson.source)), config)

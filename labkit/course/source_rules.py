@@ -41,7 +41,7 @@ def _first_in(cell: LessonCell, name: str) -> Iterator[str]:
 
 def unfinished(lesson: Lesson, config: Config) -> Iterator[str]:
     """Each line of the lesson's files that `labkit new` left for its author."""
-    for path in files_of(lesson, config):
+    for path in files_of(lesson):
         if not path.is_file():
             continue
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -51,7 +51,7 @@ def unfinished(lesson: Lesson, config: Config) -> Iterator[str]:
                 yield f"{here} is still to be written: `{line.strip()[:QUOTED]}`."
 
 
-def files_of(lesson: Lesson, config: Config) -> list[Path]:
-    """The source of a lesson, the pages that list it, and what its author writes beside it."""
-    pages = [folder / "README.md" for folder in (config.course_root(), lesson.chapter)]
-    return [lesson.path, *pages, *folders.parts(lesson.path).written]
+def files_of(lesson: Lesson) -> list[Path]:
+    """The source of a lesson, its chapter's page, and what its author writes beside it."""
+    written = folders.parts(lesson.path).written
+    return [lesson.path, lesson.chapter / "README.md", *written]

@@ -218,6 +218,12 @@ whole_rows = edit(DIFFERS, "whole_rows", "np.any(", "np.all(")
 row_sums = edit(DIFFERS, "row_sums", ANY, "right.sum(axis=1) != got.sum(axis=1)")
 sizes = edit(DIFFERS, "sizes", LABELS, LABELS.replace("argmax", "max"))
 least = edit(DIFFERS, "least", LABELS, LABELS.replace("argmax", "argmin"))
+by_argsort = edit(  # of equal numbers, none is sure to be the last
+    DIFFERS,
+    "by_argsort",
+    LABELS,
+    "np.argsort(right, axis=1)[:, -1] != np.argsort(got, axis=1)[:, -1]",
+)
 absolute = edit(DIFFERS, "absolute", "right != got", "abs(right) != abs(got)")
 mean_of_each = edit(
     DIFFERS,
@@ -319,6 +325,7 @@ PLANTED = {
         (other_order, "The two counts are swapped"),
         (first_photograph_kept, "something is kept from one call"),
         (twenty_photographs, "is 20; it should be 35"),
+        (by_argsort, "Case: equal numbers in all places"),
         (subtracts, "changes its input"),
         (with_torch, "torch"),
     ],

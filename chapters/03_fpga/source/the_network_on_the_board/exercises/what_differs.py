@@ -40,12 +40,21 @@ def equal_photographs(
     return right, right.copy()
 
 
+def equal_numbers(rng: np.random.Generator, n: int, labels: int) -> tuple[np.ndarray, np.ndarray]:
+    """Of seven values, so that the largest stands in several places; of each row one differs."""
+    right = rng.integers(-3, 4, (n, labels), dtype="i4")
+    got = right.copy()
+    got[np.arange(n), rng.integers(0, labels, n)] += 1
+    return right, got
+
+
 def differing(rng: np.random.Generator) -> Iterable[Case]:
     """The cases, one of them again at the end."""
     sizes = {"one photograph": (1, 1), "two": (2, 10), "prime": (7, 3), "twenty": (20, 10)}
     sizes |= {"many": (33, 5), "two again": (2, 10)}
     yield Case("no difference", equal_photographs(rng, 5, 10))
     yield Case("equal largest numbers", photographs(rng, 35, 10, several_largest=True))
+    yield Case("equal numbers in all places", equal_numbers(rng, 200, 10))
     for name, (n, labels) in sizes.items():
         yield Case(name, photographs(rng, n, labels))
 
