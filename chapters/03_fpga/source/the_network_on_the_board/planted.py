@@ -339,6 +339,7 @@ ALSO_RIGHT = {
 ZEROS = (np.zeros(1, "u8"), 1)
 SHORT = (np.zeros(2, np.uint8), 5)
 RIGHT_ON = {
+    first_photograph_kept: (np.arange(12).reshape(4, 3),) * 2,  # four photographs are in no case
     remembers_results: (np.arange(4, dtype="u8"), 4),
     as_length: (np.full(3, 8), np.full(3, 8), 8, 1),
     same_circuit: (np.full(3, 8), np.full(3, 8), 8, 1),
