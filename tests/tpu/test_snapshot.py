@@ -218,8 +218,11 @@ HEAD = """\
 #     name: python3
 #   labkit:
 #     title: An example
+#     number: 3
 #     minutes: 5
 #     needs: []
+#     able: add one
+#     runs_on: any CPU
 # ---
 
 # %% tags=["setup"]
