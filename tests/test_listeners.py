@@ -252,8 +252,9 @@ def _kernels(lab):
     return [process.pid for process in psutil.Process(lab).children()]
 
 
-LISTENS = """
+LISTENS = f"""
 import json, os, sys
+sys.path.insert(0, {str(ROOT)!r})
 from tests.distributed.sockets import listening
 
 [file] = [word for word in sys.argv if word.endswith(".json")]
