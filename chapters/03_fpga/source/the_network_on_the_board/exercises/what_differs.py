@@ -50,8 +50,14 @@ def equal_numbers(rng: np.random.Generator, n: int, labels: int) -> tuple[np.nda
 
 def differing(rng: np.random.Generator) -> Iterable[Case]:
     """The cases, one of them again at the end."""
-    sizes = {"one photograph": (1, 1), "two": (2, 10), "prime": (7, 3), "twenty": (20, 10)}
-    sizes |= {"many": (33, 5), "two again": (2, 10)}
+    sizes = {
+        "one photograph": (1, 1),
+        "two": (2, 10),
+        "prime": (7, 3),
+        "twenty": (20, 10),
+        "many": (33, 5),
+        "two again": (2, 10),
+    }
     yield Case("no difference", equal_photographs(rng, 5, 10))
     yield Case("equal largest numbers", photographs(rng, 35, 10, several_largest=True))
     yield Case("equal numbers in all places", equal_numbers(rng, 200, 10))
