@@ -129,7 +129,7 @@ def knock(place: Place, secret: bytes, name: str, seconds: float) -> tuple[socke
     while True:
         left = end - time.monotonic()
         try:
-            return _call(place, secret, name, min(left, CALL))
+            return _call(place, secret, name, max(min(left, CALL), PAUSE))  # a last one, if late
         except TimeoutError:
             if left <= CALL:
                 raise

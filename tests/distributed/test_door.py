@@ -62,3 +62,18 @@ def test_many_calls_wait():
             caller = callers.enter_context(socket.socket())
             caller.settimeout(10.0)
             caller.connect(listener.getsockname())
+
+
+def test_a_call_that_ends_late_leaves_time_for_a_last_one(monkeypatch):
+    given = []
+
+    def ends_late(place, secret, name, seconds):
+        given.append(seconds)
+        time.sleep(0.3)
+        raise TimeoutError
+
+    monkeypatch.setattr(door, "_call", ends_late)
+    monkeypatch.setattr(door, "CALL", 0.1)
+    with pytest.raises(TimeoutError):
+        door.knock("/nowhere", SECRET, "server 0", 0.2)
+    assert given == [0.1, door.PAUSE]
