@@ -10,8 +10,9 @@ the oldest of them is left. Who holds the secret and is left in such a crowd cal
 
 A place is a host and a port, or the path of a socket file. Who reaches a port can call faster than
 callers are taken, and hold up or stop those with the secret for as long as he goes on: at most
-QUEUE calls wait, and the system forgets what comes beyond. He reads and changes nothing. At a
-socket file in a folder of one's own nobody else can call.
+QUEUE calls wait, and the system forgets what comes beyond; on one machine, the callers' ports run
+out as well. He reads and changes nothing. At a socket file in a folder of one's own nobody else can
+call.
 """
 
 import os
