@@ -5,6 +5,7 @@ import threading
 import time
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -65,15 +66,16 @@ def test_many_calls_wait():
 
 
 def test_a_call_that_ends_late_leaves_time_for_a_last_one(monkeypatch):
-    given = []
+    now, given = [0.0], []
 
     def ends_late(place, secret, name, seconds):
         given.append(seconds)
-        time.sleep(0.3)
+        now[0] += 30.0
         raise TimeoutError
 
+    clock = SimpleNamespace(monotonic=lambda: now[0], sleep=lambda seconds: None)
+    monkeypatch.setattr(door, "time", clock)
     monkeypatch.setattr(door, "_call", ends_late)
-    monkeypatch.setattr(door, "CALL", 0.1)
     with pytest.raises(TimeoutError):
-        door.knock("/nowhere", SECRET, "server 0", 0.2)
-    assert given == [0.1, door.PAUSE]
+        door.knock("/nowhere", SECRET, "server 0", 20.0)
+    assert given == [door.CALL, door.PAUSE]
