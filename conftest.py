@@ -5,8 +5,10 @@ exercise. The third begins with the notebooks, whose kernels wait much and take 
 them. What is marked `night` belongs to `make prove`; the solved twins of the notebooks do.
 """
 
+import gc
 import os
 import re
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -18,7 +20,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 ROOT = Path(__file__).resolve().parent
 SECONDS = 600  # nbval's own 5 s between two outputs of a cell would fail on a busy machine
-pytest_plugins = ("labkit.course.kernel_files",)  # nbval's kernels open no port
 TWINS = "solutions"  # the folder of the solved notebooks
 # Files with tests of all exercises, "test_x[gpu.relu-...]": each exercise is a unit of its own.
 BY_EXERCISE = re.compile(r"(.*/test_(?:rtl_)?exercises\.py)::.*\[(\w+\.\w+)")
@@ -36,6 +37,16 @@ def pytest_configure() -> None:
         if first != source:
             where = f"comes from {first}" if first else "is not installed"
             raise pytest.UsageError(f"{room} {where}; it should be {source}: run `make setup`.")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Looks for no garbage while tests are collected: of a million objects hardly one is."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 def unit_of(nodeid: str) -> str:

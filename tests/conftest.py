@@ -182,7 +182,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """A million objects of ten thousand tests: frozen, no collection looks at them again."""
-    gc.collect()
     gc.freeze()
 
 
@@ -225,13 +224,19 @@ def _is_by_day(test: str) -> bool:
         return False
     if not path or not name:
         return bool(path) and file.exists()
-    functions = ast.parse(file.read_text("utf-8")).body if file.is_file() else []
-    return any(
-        isinstance(one, ast.FunctionDef)
-        and one.name == name
-        and not any("mark.night" in ast.unparse(mark) for mark in one.decorator_list)
+    return name in _functions_by_day(file)
+
+
+@cache
+def _functions_by_day(file: Path) -> set[str]:
+    """The functions of a file of tests that are not marked for the night as a whole."""
+    body = ast.parse(file.read_text("utf-8")).body if file.is_file() else []
+    functions = [one for one in body if isinstance(one, ast.FunctionDef)]
+    return {
+        one.name
         for one in functions
-    )
+        if not any("mark.night" in ast.unparse(mark) for mark in one.decorator_list)
+    }
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -15,6 +15,9 @@ from pathlib import Path
 
 from labkit.files import socket_folder
 
+# jsonschema, which nbformat and nbval import, would build 38 grammars with this package to check
+# formats of addresses, which no notebook has: three seconds of each process that reads notebooks.
+sys.modules.setdefault("rfc3987_syntax", None)
 KERNEL = Path(__file__).with_name("kernel.py")
 USUAL = ["-m", "ipykernel_launcher"]
 
