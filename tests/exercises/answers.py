@@ -13,9 +13,9 @@ with. Each is a whole answer, or a named edit of the solution (edits.py):
 Of each exercise four planted answers are tried by day (`by_day`), all of them by night.
 """
 
-import runpy
 from collections import defaultdict
 from collections.abc import Iterable
+from importlib import import_module
 from itertools import chain, zip_longest
 
 import pytest
@@ -25,8 +25,11 @@ from labkit.checks.registry import registry
 from tests.exercises.edits import COURSE
 from tests.night import DEAR
 
-FOUND = {path.parent.name: path for path in COURSE.glob("chapters/*/source/*/planted.py")}
-LESSONS = {name: runpy.run_path(str(FOUND[name])) for name in sorted(FOUND)}
+FOUND = {
+    path.parent.name: f"labkit_lessons.{path.parts[-4][3:]}.{path.parent.name}.planted"
+    for path in COURSE.glob("chapters/*/source/*/planted.py")
+}
+LESSONS = {name: vars(import_module(module)) for name, module in sorted(FOUND.items())}
 FILES = [*LESSONS.values()]
 PLANTED = {id: plants for file in FILES for id, plants in file["PLANTED"].items()}
 DEAR_IDS = {id for name in DEAR for id in LESSONS[name]["PLANTED"]}

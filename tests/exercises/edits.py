@@ -39,8 +39,7 @@ class Source(NamedTuple):
 def sources() -> dict[str, Source]:
     """The solution of each exercise, by its id."""
     found = {}
-    listed = COURSE.glob("labkit/*/exercises/solutions/[!_]*.py")
-    for path in sorted([*listed, *COURSE.glob("chapters/*/source/*/solutions.py")]):
+    for path in sorted(COURSE.glob("chapters/*/source/*/solutions.py")):
         text = path.read_text(encoding="utf-8")
         *statements, table = ast.parse(text).body
         defined = {s.name: s for s in statements if isinstance(s, ast.FunctionDef)}

@@ -5,54 +5,73 @@ That its cells print what is stored is for nbval: `labkit verify` runs them agai
 
 import json
 import re
+from functools import cache
 
 import pytest
 
 from labkit.course import claims, folders, links, rules, source_rules
-from labkit.course.catalogue import Course
+from labkit.course.catalogue import Course, sources
 from labkit.course.config import config
 from labkit.course.draft import draft
+from labkit.course.lesson import TWINS, stem_of
 from labkit.course.notebook import Notebook, read_stored
 from labkit.course.output_rules import counts
 from labkit.course.verify import out_of_sync, refusals
 
 CONFIG = config()
 COURSE = Course(CONFIG)
-LESSONS = COURSE.lessons()
-DRAFTS = [draft(lesson, CONFIG) for lesson in LESSONS]
-STORED = [read_stored(made.path, made.name) for one in DRAFTS for made in one.notebooks]
-by_name = {"ids": lambda stored: stored.name}
+SOURCES = sources(CONFIG)
+# Only their names: each process of tests collects these tests, and one of them reads the lessons.
+of_each_lesson = pytest.mark.parametrize("path", SOURCES, ids=CONFIG.relative)
+of_each_notebook = pytest.mark.parametrize(
+    ("path", "twin"),
+    [pytest.param(path, twin, id=f"{stem_of(path)}-{twin}") for path in SOURCES for twin in TWINS],
+)
+
+
+@cache
+def drafted(path):
+    [lesson] = COURSE.lessons(str(path))
+    return draft(lesson, CONFIG)
+
+
+def stored_twins(path):
+    return [read_stored(made.path, made.name) for made in drafted(path).notebooks]
+
+
+def stored_twin(path, twin):
+    return stored_twins(path)[TWINS.index(twin)]
 
 
 def test_there_are_lessons():
-    assert LESSONS
+    assert SOURCES
 
 
-@pytest.mark.parametrize("stored", STORED, **by_name)
-def test_it_keeps_every_rule(stored):
-    assert rules.examine(stored, CONFIG) == []
+@of_each_notebook
+def test_it_keeps_every_rule(path, twin):
+    assert rules.examine(stored_twin(path, twin), CONFIG) == []
 
 
-@pytest.mark.parametrize("one", DRAFTS, ids=lambda one: one.lesson.name)
-def test_it_is_what_its_source_generates(one):
-    stored = [read_stored(made.path, made.name) for made in one.notebooks]
-    assert out_of_sync(one, stored, CONFIG) == []
+@of_each_lesson
+def test_it_is_what_its_source_generates(path):
+    assert out_of_sync(drafted(path), stored_twins(path), CONFIG) == []
 
 
-@pytest.mark.parametrize("one", DRAFTS, ids=lambda one: one.lesson.name)
-def test_its_source_keeps_every_rule(one):
-    assert source_rules.examine(one.lesson, CONFIG) == []
+@of_each_lesson
+def test_its_source_keeps_every_rule(path):
+    assert source_rules.examine(drafted(path).lesson, CONFIG) == []
 
 
-@pytest.mark.parametrize("stored", STORED, **by_name)
-def test_it_is_a_valid_notebook(stored):
+@of_each_notebook
+def test_it_is_a_valid_notebook(path, twin):
     nbformat = pytest.importorskip("nbformat")
-    nbformat.validate(json.loads(stored.path.read_text(encoding="utf-8")))
+    nbformat.validate(json.loads(stored_twin(path, twin).path.read_text(encoding="utf-8")))
 
 
-@pytest.mark.parametrize("stored", STORED, **by_name)
-def test_without_its_execution_counts_it_is_refused(stored):
+@of_each_notebook
+def test_without_its_execution_counts_it_is_refused(path, twin):
     """nbval would pass it, and compare nothing."""
+    stored = stored_twin(path, twin)
     made = Notebook.read(stored.path, stored.name)
     for cell in made.code_cells:
         cell["execution_count"] = None
@@ -60,11 +79,12 @@ def test_without_its_execution_counts_it_is_refused(stored):
     assert len(found) == len(made.code_cells) and "nbval would compare nothing" in found[0]
 
 
-@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
-def test_its_exercises_predictions_and_quizzes_are_registered(lesson):
+@of_each_lesson
+def test_its_exercises_predictions_and_quizzes_are_registered(path):
     from labkit.checks.items import Exercise, Prediction, Quiz
     from labkit.checks.registry import registry
 
+    lesson = drafted(path).lesson
     for call, kind in (("check", Exercise), ("predict", Prediction), ("quiz", Quiz)):
         assert lesson.named_in(call)
         for id in lesson.named_in(call):
@@ -78,16 +98,16 @@ def test_the_links_of_the_pages_lead_somewhere(path):
     assert links.dead(path, links.text_of(path, CONFIG), CONFIG) == []
 
 
-@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
-def test_its_solved_cells_run_in_the_test_of_its_numbers(lesson):
+@of_each_lesson
+def test_its_solved_cells_run_in_the_test_of_its_numbers(path):
     """By day that test alone runs them: nbval runs what the learner opens."""
-    test = folders.parts(lesson.path).test
+    test = folders.parts(path).test
     assert test.is_file() and re.search(r"(=|return|yield) Run\(", test.read_text("utf-8"))
 
 
 def test_claims_page_is_what_the_lessons_say():
-    assert claims.page(LESSONS, CONFIG).is_stored()
+    assert claims.page(COURSE.lessons(), CONFIG).is_stored()
 
 
 def test_nothing_else_is_refused():
-    assert refusals(DRAFTS, COURSE, everything=True) == []
+    assert refusals([*map(drafted, SOURCES)], COURSE, everything=True) == []
