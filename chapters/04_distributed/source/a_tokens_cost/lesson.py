@@ -413,6 +413,7 @@ print("decode bound by bandwidth:", sum(on.decode_bound == "bandwidth" for on in
 # vLLM serves this way, and prints what fits: `GPU KV cache size: 2,042,016 tokens`, `Maximum concurrency for 2,048 tokens per request: 997.08x` ([published in 2025](https://github.com/vllm-project/vllm/pull/13596)).
 # In **speculative decoding** ([2022](https://arxiv.org/abs/2211.17192)), a small model guesses some tokens, and the large one checks them in one step.
 # So a reader can get several tokens a step, and more than those 223 a second.
+# With it, [gpt-fast](https://github.com/pytorch-labs/gpt-fast) made 48.4 tokens a second of Llama 2 70B in 4 bits, instead of 25.25 (*published*).
 # We left out caches of fewer bits, and mixtures of experts.
 #
 # ## Quiz
