@@ -312,7 +312,7 @@ forgotten_picture(differences)
 # %% [markdown]
 # Without the position, each step reads other text than the unbroken training, so its loss differs both ways.
 # <!-- holds: min(differences['the position']) < 0 < max(differences['the position']) -->
-# It begins the text anew, which it had read for 200 steps, and nothing says so.
+# It begins the text anew, of which it has read 200 steps, and nothing says so.
 #
 # ## Explain
 #
