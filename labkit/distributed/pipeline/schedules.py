@@ -5,7 +5,7 @@
 
 F is a forward and B a backward. A stage keeps the activations of a micro-batch from its F to its B.
 GPipe (Huang et al. 2019, arXiv:1811.06965) keeps all m; 1F1B (Narayanan et al. 2019, PipeDream;
-2021, arXiv:2104.04473, in the form without stale weights) keeps at most p - s in stage s of p.
+2020, arXiv:2006.09503, with a flush and so no stale weights) keeps at most p - s in stage s of p.
 """
 
 from collections.abc import Sequence

@@ -356,7 +356,7 @@ figures.table(heads, rows, lesson_tables.BY_BYTES)
 # ## Recap
 #
 # - Memory, less a tenth, says how many machines; the longer of compute and bandwidth, plus links, says how fast; then say at which price the answer turns.
-# - **The rule to keep: for one request, a token in 16 bits takes about 2 bytes x the weights that it reads / bandwidth at best: 15 GB / 3.35 TB/s = 4.5 ms for Llama 3.1 8B on an H100, since of the embedding only a row is read.**
+# - **The rule to keep: one request's decode step in 16 bits takes about 2 bytes x the weights that it reads / bandwidth at best: 15 GB / 3.35 TB/s = 4.5 ms for Llama 3.1 8B on an H100, since of the embedding only a row is read.**
 # <!-- holds: float(h100.machine.bandwidth) == 3.35e12 and [round(2 * lesson_tables.language_model("llama31_8b").read_parameters / by, 1) for by in (1e9, 3.35e9)] == [15.0, 4.5] -->
 #
 # ### Your own model

@@ -345,7 +345,7 @@ figures.table(
 # Writing takes the share C / (T + C) of all time.
 # If rounds are short, a fault costs half of one, on average: the share (T + C) / (2 M).
 # Their sum is least where both are equal: **T + C = √(2 C M)**.
-# Young's of 1974 is nearly the same: T = √(2 C M) (*published*: doi:10.1145/361147.361115); Daly (2006) adds two small terms.
+# Young's of 1974 is nearly the same: T = √(2 C M) (*published*: doi:10.1145/361147.361115); Daly's of 2006 is ours with two small terms more.
 #
 # We let 419 faults fall anywhere in 54 days; your function counts their cost.
 

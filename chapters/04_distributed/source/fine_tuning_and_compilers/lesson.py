@@ -390,7 +390,7 @@ print("true:", sum(same for _, _, _, same, _ in rows), "of", len(rows))
 #
 # `TORCH_LOGS=output_code python program.py` prints the kernels that `torch.compile` generates.
 #
-# TensorRT (not run here) times several kernels for each layer ([NVIDIA](https://docs.nvidia.com/deeplearning/tensorrt/10.16.1/performance/builder-performance.html)), and what it builds, its *engine*, by default runs only on [the kind of GPU](https://docs.nvidia.com/deeplearning/tensorrt/10.16.1/getting-started/support-matrix.html) on which it was built.
+# TensorRT (not run here) times several kernels for each layer ([NVIDIA](https://docs.nvidia.com/deeplearning/tensorrt/10.16.1/performance/builder-performance.html)), and what it builds, its *engine*, by default runs on no other [architecture of GPU](https://docs.nvidia.com/deeplearning/tensorrt/10.16.1/getting-started/support-matrix.html) than that on which it was built.
 #
 # ## Quiz
 #

@@ -125,7 +125,7 @@ print("ready:       ", *order)
 # The layers come in reverse order, but within a layer the order may differ: `conv2.weight` before `conv2.bias`.
 # <!-- holds: [name.split(".")[0] for name in order] == [name.split(".")[0] for name in reversed(names.values())] -->
 # <!-- holds: order.index("conv2.weight") < order.index("conv2.bias") -->
-# So one gradient can complete several buckets.
+# So the gradients need not come in the order in which we put them into messages.
 #
 # ### Buckets
 #
@@ -176,6 +176,7 @@ buckets = check("distributed.buckets", buckets)
 # It returns at once, with a **handle**: `handle.wait()` waits for the bucket, and returns the list of means over all ranks.
 #
 # All ranks start bucket 0 first, then 1, and so on, even if a later one is full earlier: the first all-reduce of one rank meets the first of the others.
+# So one gradient can let several buckets leave.
 #
 # **Exercise `distributed.overlapped`**: start each bucket as soon as it is full and its turn has come.
 # Return what each `wait()` gives, in this order.

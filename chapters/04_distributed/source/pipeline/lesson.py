@@ -349,9 +349,9 @@ figures.guesses([(name, guesses[name], results[name]) for name in results])
 # %% [markdown]
 # By the formula, eight pieces are 960 / 330 = 2.9 times as fast as one rank.
 # <!-- holds: [round(1e3 * by_formula[name]) for name in ("one rank", "GPipe")] == [960, 330] and round(results["eight pieces"].value, 1) == 2.9 -->
-# In one piece it is 1; measured, it may lie on either side, as sleeps end late.
+# In one piece it is 1; measured, six messages and six more sleeps, which end late, come on top.
 # <!-- holds: round(results["one piece"].value, 9) == 1 -->
-# 1F1B saves memory, not time: by the formula, both take 330 ms, and which is faster in the table is scatter.
+# 1F1B saves memory, not time: by the formula, both take 330 ms, and only late sleeps and messages part them in the table.
 # <!-- holds: by_formula["1F1B"] == by_formula["GPipe"] == min(by_formula.values()) -->
 # Slow messages delay it more, since its stages wait for a gradient after each forward: with 5 ms for each message, GPipe takes 360 ms, and 1F1B 410 (predicted).
 # <!-- holds: [round(1e3 * predictions.seconds_of(predictions.predict(*ways[name], message=0.005))) for name in ("GPipe", "1F1B")] == [360, 410] -->

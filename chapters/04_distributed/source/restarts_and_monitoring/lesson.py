@@ -85,7 +85,7 @@ guesses = {
 # |---|---|---|
 # | `training.weights` | an array | drawn by the seed |
 # | `training.mean`, `training.square` | Adam's averages, two arrays | 0 |
-# | `training.step` | how many steps are done; Adam divides by 1 - 0.9^step | 0 |
+# | `training.step` | how many steps are done; Adam divides its averages by 1 - 0.9^step and 1 - 0.99^step | 0 |
 # | `training.position` | the example that is read next | 0 |
 # | `training.random` | the generator of the noise | made from the seed |
 #
@@ -290,6 +290,7 @@ print("rows:", sum(map(len, tensors.values())), "and read:", rows_read)
 #
 # One process trains for 200 steps and saves.
 # Then it goes on for 40 steps, each time without one part of the checkpoint.
+# PyTorch's part with Adam's averages also has its count of steps, which then begins at 0, too.
 
 # %% tags=["picture"]
 from labkit.distributed.checkpoints import dcp
@@ -311,7 +312,7 @@ forgotten_picture(differences)
 # %% [markdown]
 # Without the position, each step reads other text than the unbroken training, so its loss differs both ways.
 # <!-- holds: min(differences['the position']) < 0 < max(differences['the position']) -->
-# It reads 200 steps of text for a second time, and nothing says so.
+# It begins the text anew, of which it has read 200 steps, and nothing says so.
 #
 # ## Explain
 #
