@@ -78,7 +78,7 @@ taken_guess = predict("fpga.bytes_taken", 10, "bytes")
 board = VirtualBoard(designs.convnet())
 board.start()
 
-from pynq import MMIO, Overlay, allocate  # once a board is there
+from pynq import Overlay, allocate  # once a board is there
 
 overlay = Overlay(board.bitstream)
 accelerator, dma = overlay.accelerator_0, overlay.axi_dma_0
