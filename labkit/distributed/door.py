@@ -1,4 +1,4 @@
-"""A listener's door: callers prove the secret side by side, and strangers keep nobody out.
+"""A listener's door: callers prove the secret side by side, and idle strangers keep nobody out.
 
     with Door(listener, secret, "server 0", welcome):
         ...                        # welcome(connection, seals) runs in a thread of each caller

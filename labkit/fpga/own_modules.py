@@ -4,12 +4,12 @@
 
 A module whose ports are those of the course's takes its place. The others are smaller than what
 the network needs, so an adapter in `rtl/own` makes a part of the network out of their copies. The
-learner's text stays as it is: what is changed is the name of the part where the network uses it.
-Lesson the_network_on_the_board.
+learner's text stays as it is: what is changed is the name of the part where the network uses it,
+and those of helpers in the text, such as a `memory` that another text may have, too. Lesson
+the_network_on_the_board.
 """
 
 import re
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,7 +42,9 @@ class OwnModule:
 
 OWN_MODULES = {
     "mac": OwnModule(2, "fpga.mac", "multiplies and sums in conv1 and conv2", "own_mac_array"),
-    "mac_array": OwnModule(2, "fpga.mac_array", "puts these side by side", "own_mac_array"),
+    "mac_array": OwnModule(
+        2, "fpga.mac_array", "hands each mac its pair of numbers", "own_mac_array"
+    ),
     "requantize": OwnModule(
         2, "fpga.requantize_rtl", "ends conv1, conv2 and fc1", "own_requantize"
     ),
@@ -51,7 +53,12 @@ OWN_MODULES = {
     "register_stage": OwnModule(
         4, "fpga.register_stage", "hands fc1 a value", "own_fully_connected"
     ),
-    "queue": OwnModule(4, "fpga.find_the_bug", "keeps values for fc1", "own_fully_connected"),
+    "queue": OwnModule(
+        4,
+        "fpga.find_the_bug",
+        "keeps values for fc1, behind the queue of 512",
+        "own_fully_connected",
+    ),
     "columns": OwnModule(5, "fpga.columns", "multiplies and sums in fc1", "own_fully_connected"),
 }
 # Where the network uses a part of the course's that an adapter has the ports of.
@@ -67,25 +74,28 @@ def with_own(own: Mapping[str, str]) -> list[Path | str]:
 
     An adapter that lacks one of its modules takes the course's own answer for it.
 
-    Raises RTLError for a name that is not in OWN_MODULES, for a text that cannot be read or has
-    other ports than the exercise asks for, and for a module that two of the files declare.
+    Raises RTLError for a name that is not in OWN_MODULES, and for a text that cannot be read or has
+    other ports than the exercise asks for.
     """
     for name, text in own.items():
         _refuse_unfit(name, text)
     adapters = {OWN_MODULES[name].adapter for name in own} - {None}
     texts = _with_ours(own, adapters)
-    parts = [*_of_the_course(adapters, texts), *texts.values()]
+    parts = _of_the_course(adapters, texts)
     if "columns" in texts:
         parts += with_support(texts["columns"], [COLUMN_COUNTER])[1:]
-    _refuse_twice(parts, texts)
-    return parts
+    return parts + [_helpers_renamed(name, text) for name, text in texts.items()]
 
 
 def blamed(error: RTLError, own: Mapping[str, str]) -> RTLError:
     """The error of a tool, with the learner's module that it is about; or as it is."""
     for name, text in own.items():
-        if str(error).startswith(f"{modules(text)[0]}.sv, line "):  # so `Sources` names a text
-            return RTLError(f"{_yours(name)} is refused: {error}", error.line)
+        first = modules(_helpers_renamed(name, text))[0]
+        if str(error).startswith(f"{first}.sv, line "):  # so `Sources` names a text
+            said = str(error)
+            for module in modules(text):
+                said = said.replace(f"{module}_of_{name}", module)
+            return RTLError(f"{_yours(name)} is refused: {said}", error.line)
     return error
 
 
@@ -123,6 +133,12 @@ def _renamed(path: Path, names: Mapping[str, str]) -> str:
     return text
 
 
+def _helpers_renamed(name: str, text: str) -> str:
+    """A learner's text in which the modules beside `name` have names that no other text has."""
+    names = {module: f"{module}_of_{name}" for module in modules(text) if module != name}
+    return re.sub(r"\w+", lambda word: names.get(word[0], word[0]), text)
+
+
 def _refuse_unfit(name: str, text: str) -> None:
     if name not in OWN_MODULES:
         raise RTLError(
@@ -138,19 +154,6 @@ def _refuse_unfit(name: str, text: str) -> None:
         return
     except Refused as error:
         raise RTLError(f"{_yours(name)} does not fit into the network: {error}") from None
-
-
-def _refuse_twice(parts: list[Path | str], texts: Mapping[str, str]) -> None:
-    declared: Counter[str] = Counter()
-    for part in parts:
-        declared.update(modules(part.read_text("utf-8") if isinstance(part, Path) else part))
-    for name, text in texts.items():
-        for module in modules(text):
-            if declared[module] > 1:
-                raise RTLError(
-                    f"{_yours(name)} declares a module {module}, and so does another part of the "
-                    "network. Give yours another name."
-                )
 
 
 def _yours(name: str) -> str:

@@ -11,7 +11,8 @@ from labkit.fpga.board import designs
 from labkit.fpga.errors import RTLError
 from labkit.fpga.given_modules import COLUMN_COUNTER, QUEUE, course_module
 from labkit.fpga.library import library
-from labkit.fpga.own_modules import OWN_MODULES, with_own
+from labkit.fpga.lint import lint
+from labkit.fpga.own_modules import OWN_MODULES, blamed, with_own
 from labkit.fpga.sources import RTL, modules, read_sources
 from labkit.fpga.stalls import Stalls
 from labkit.fpga.verilated import run_verilator
@@ -109,7 +110,7 @@ def test_an_adapter_brings_what_it_needs_and_the_text_stays_as_it_is():
 def test_an_array_may_bring_a_unit_of_its_own():
     array = OURS["mac_array"] + OURS["mac"].replace("x * w", "w * x")
     parts = with_own({"mac_array": array, "mac": OURS["mac"]})
-    assert array in parts and OURS["mac"] not in parts
+    assert re.sub(r"\bmac\b", "mac_of_mac_array", array) in parts and OURS["mac"] not in parts
 
 
 def test_columns_may_bring_a_counter_of_their_own():
@@ -155,8 +156,36 @@ def test_the_lesson_gave_a_queue_that_may_be_tried():
     assert QUEUE in with_own({"queue": QUEUE})
 
 
-def test_two_modules_of_one_name_are_refused():
-    helper = "\nmodule memory (input logic a, output logic b); assign b = a; endmodule\n"
-    said = refused({"requantize": OURS["requantize"] + helper})
-    assert "Your module requantize (lesson 2) declares a module memory" in said
-    assert "Give yours another name" in said
+# Two helpers of one name that do not do the same, one above its module and one below it.
+WORD = "module memory (input logic signed [7:0] a, output logic signed [7:0] b); {} endmodule\n"
+SAME, LESS = WORD.format("assign b = a;"), WORD.format("assign b = a - 1;")
+QUEUED = SAME + OURS["queue"].replace(
+    "assign out_data  = words[head];", "memory same (words[head], out_data);"
+)
+STAGE = OURS["register_stage"].replace("out_data  <= in_data", "out_data <= less + 1") + LESS
+STAGE = STAGE.replace("assign", "logic signed [7:0] less; memory u (in_data, less); assign", 1)
+
+
+def test_two_modules_may_have_helpers_of_one_name():
+    parts = with_own({"queue": QUEUED, "register_stage": STAGE})
+    declared = [modules(part) for part in parts if isinstance(part, str)]
+    assert ["memory_of_queue", "queue"] in declared
+    assert ["register_stage", "memory_of_register_stage"] in declared
+    names = [name for _, text in read_sources(parts, "accelerator").files for name in modules(text)]
+    assert len(names) == len(set(names)) and "memory" in names  # the course has one as well
+
+
+@pytest.mark.night(instead=f"{HERE}_two_modules_may_have_helpers_of_one_name")
+def test_helpers_of_one_name_in_a_small_network(run):
+    found = run({"queue": QUEUED, "register_stage": STAGE})
+    assert np.array_equal(found, oracle(LAYERS, IMAGES))
+
+
+def test_a_helper_is_refused_by_the_name_that_the_learner_gave_it():
+    own = {"register_stage": STAGE, "queue": QUEUED.replace("b = a", "b = {a, a}")}
+    [text] = [part for part in with_own(own) if isinstance(part, str) and "module queue" in part]
+    with pytest.raises(RTLError) as told:
+        lint(read_sources(text, "queue"), {})
+    said = str(blamed(told.value, own))
+    assert said.startswith("Your module queue (lesson 4) is refused: memory.sv, line 1: 16 bits go")
+    assert "module memory (" in said and "memory_of" not in said

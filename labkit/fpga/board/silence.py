@@ -75,10 +75,11 @@ def _why_not_taken(state: DmaState, top: str, wires: Wires) -> str:
             f"of {back.length:,} bytes, has ended. Call recvchannel.transfer(buffer) for this "
             "packet too, before you wait, or send less."
         )
-    why = "Most likely the transfer is longer than what it takes."
-    if wires.address_bits:
-        why = "Either a register has to start it first, or the transfer is longer than it takes."
-    return f"{waits} It offers no word either. {why}"
+    start = "a register has to start it first, " if wires.address_bits else ""
+    return (
+        f"{waits} It offers no word either. Either {start}the transfer is longer than what it "
+        "takes, or it waits inside for words that it has lost."
+    )
 
 
 def _why_not_given(state: DmaState, top: str, wires: Wires) -> str:

@@ -283,6 +283,8 @@ print(measured(len(clip) / (perf_counter() - start), "frames/s"))
 # one frame at a time          10 + 10 + 30 = 50 cycles     1,000 / 50 = 20 frames/s
 # A and B at the same time,    A is busy for 20, B for 30   1,000 / 30 = 33.3 frames/s, but the
 #   each with another frame    so B binds                   camera brings only 25
+#
+# here cycles = [10, 10, 30], units = [0, 0, 1], clock = 1,000, camera = 25; the rates are 20 and 25
 # ```
 #
 # **Exercise `fpga.frame_rate`**: return both rates.
