@@ -6,11 +6,11 @@ the red, the green and the blue plane of one 32 x 32 image. A pickle can run any
 loaded, so `_Careful` builds nothing but arrays, dicts, lists, bytes, strings and numbers.
 """
 
-import codecs
 import hashlib
 import io
 import json
 import pickle
+import re
 import tarfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,7 @@ SAMPLE = Path(__file__).parent / "data" / "cifar10"
 TILES = 50  # images in a row of the mosaic
 TRAINING_BATCHES = [f"data_batch_{i}" for i in range(1, 6)]
 BATCHES = [*TRAINING_BATCHES, "test_batch"]
+LARGEST = 2**28  # bytes of a batch in an archive: eight times what it has, however it was pickled
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +117,8 @@ def _archived(path: Path) -> dict[str, bytes]:
             for member in archive:
                 name = Path(member.name).name
                 if member.isfile() and name in BATCHES:
+                    if member.size > LARGEST:
+                        raise ValueError(f"{name} in it has {member.size:,} bytes")
                     found[name] = archive.extractfile(member).read()
     except Exception as error:  # damaged archives fail in every way there is
         raise ValueError(f"{path} is no whole tar archive ({in_a_line(error)}).") from error
@@ -142,23 +145,63 @@ def _decode(content: bytes) -> Split:
     return Split(data.reshape(-1, 3, 32, 32), labels.astype(np.int64))
 
 
-def _from_buffer(buffer: bytes, dtype: np.dtype, shape: tuple, order: str) -> np.ndarray:
+def _from_buffer(buffer: bytes, dtype: "_Dtype", shape: tuple, order: str) -> np.ndarray:
     """How protocol 5 builds an array."""
-    return np.frombuffer(buffer, dtype).reshape(shape, order=order)
+    return np.frombuffer(buffer, dtype.numpy).reshape(shape, order=order)
+
+
+class _Dtype:
+    """Of whole numbers. A pickle can have NumPy's own take any bytes for addresses of objects."""
+
+    order = ""
+
+    def __init__(self, code: str | bytes, *_: object) -> None:
+        self.code = code
+
+    def __setstate__(self, state: tuple) -> None:
+        self.order = state[1]
+
+    @property
+    def numpy(self) -> np.dtype:
+        """NumPy's type; raises UnpicklingError for all that are not of whole numbers."""
+        parts = (self.order, self.code)
+        name = "".join(part.decode() if isinstance(part, bytes) else part for part in parts)
+        if not re.fullmatch("[<>|=]?[iu][1248]", name):
+            raise pickle.UnpicklingError(f"it has numbers of the type {name[:20]!r}")
+        return np.dtype(name)
+
+
+class _Array:
+    """An array, as protocols before 5 build it: empty, and filled next."""
+
+    def __init__(self, *_: object) -> None:
+        self.array = np.empty(0, np.uint8)
+
+    def __setstate__(self, state: tuple) -> None:
+        _, shape, dtype, by_columns, data = state
+        self.array = _from_buffer(data, dtype, shape, "F" if by_columns else "C")
+
+    def __array__(self, *_: object, **__: object) -> np.ndarray:
+        return self.array
+
+
+def _encoded(text: str, *_: object) -> bytes:
+    """How protocol 2 writes bytes."""
+    return text.encode("latin1")
 
 
 # What a pickle may ask for, by its name in NumPy 1.
 _BUILDERS = {
-    "numpy.ndarray": np.ndarray,
-    "numpy.dtype": np.dtype,
-    "_codecs.encode": codecs.encode,  # how protocol 2 writes bytes
-    "numpy.core.multiarray._reconstruct": lambda *_: np.empty(0, np.uint8),  # is filled next
+    "numpy.ndarray": _Array,
+    "numpy.dtype": _Dtype,
+    "_codecs.encode": _encoded,
+    "numpy.core.multiarray._reconstruct": _Array,
     "numpy.core.numeric._frombuffer": _from_buffer,
 }
 
 
 class _Careful(pickle.Unpickler):
-    """Unpickles arrays and plain values; everything else a pickle may ask for is refused."""
+    """Unpickles arrays of whole numbers and plain values; all else is refused."""
 
     def find_class(self, module: str, name: str) -> object:
         """The builder of this name; raises UnpicklingError for all but those of `_BUILDERS`."""

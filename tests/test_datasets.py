@@ -209,6 +209,32 @@ def test_a_pickle_that_wants_to_run_something_is_refused(tiny, monkeypatch, tmp_
     assert not (tmp_path / "attacked").exists()
 
 
+class Forged:
+    """What its pickle says it is."""
+
+    def __init__(self, *reduced):
+        self.reduced = reduced
+
+    def __reduce__(self):
+        return self.reduced
+
+
+def test_a_pickle_that_calls_numbers_objects_is_refused(tiny):
+    """NumPy would take eight bytes of the file for an object's address, and go there."""
+    objects = (3, "|", None, ("a",), {"a": (np.dtype("O"), 0)}, 8, 1, 0)  # flags: has no objects
+    dtype = Forged(np.dtype, ("V8", False, True), objects)
+    builder, empty, _ = np.zeros(1, "V8").__reduce__()
+    write_batch(tiny / "test_batch", Forged(builder, empty, (1, (1,), dtype, False, bytes(8))), [])
+    with pytest.raises(ValueError, match=r"test_batch in .* numbers of the type '\|V8'"):
+        read_copy(tiny)
+
+
+def test_an_archive_that_would_fill_the_memory_is_refused(tiny, monkeypatch):
+    monkeypatch.setattr(cifar10_files, "LARGEST", (tiny / "test_batch").stat().st_size - 1)
+    with pytest.raises(ValueError, match=r"\w+_batch\w* in it has [\d,]+ bytes"):
+        read_copy(as_archive(tiny))
+
+
 def spoil_pixel(folder):
     batch = pickle.loads((folder / "data_batch_3").read_bytes())
     data = batch[b"data"].copy()

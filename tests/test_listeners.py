@@ -171,9 +171,11 @@ def test_board():
 @pytest.mark.skipif(sys.platform != "linux", reason="the list is Linux's")
 def test_lab(tmp_path, monkeypatch):
     """It listens for this computer only. Its kernel has no port: five channels are files, and so
-    is the pipe through which forked processes print.
+    is the pipe through which forked processes print. It runs nothing of the folder it is called in.
     """
     pytest.importorskip("jupyterlab")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "jupyterlab.py").write_text("raise SystemExit('somebody else has put it here')")
     short = tempfile.TemporaryDirectory(prefix="lab", dir="/tmp")  # for paths of socket files
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", f"{short.name}/run")
     monkeypatch.setenv("LABKIT_WORK", str(tmp_path))

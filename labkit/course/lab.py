@@ -42,7 +42,8 @@ def lab(config: Config, arguments: Sequence[str] = ()) -> int:
     given = {word.partition("=")[0] for word in arguments}
     given |= {"--ServerApp.ip"} if "--ip" in given else set()
     kept = [word for word in ours if word.partition("=")[0] not in given]
-    command = [sys.executable, "-m", "jupyterlab", *kept, *arguments]
+    # -P: its modules come from where they are installed, and not from where this is called.
+    command = [sys.executable, "-P", "-m", "jupyterlab", *kept, *arguments]
     environment = {
         **os.environ,
         "LABKIT_ROOT": str(root),

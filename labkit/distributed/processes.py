@@ -13,7 +13,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import chdir, contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import BaseContext
@@ -233,11 +233,17 @@ def without_program() -> Iterator[None]:
     """Processes that start in this block do not run the main program's file again.
 
     By default they would, up to `if __name__ == "__main__"`, and a file without that line would
-    launch ranks in its ranks. A launch sends along what its function needs.
+    launch ranks in its ranks. A launch sends along what its function needs. The server begins in a
+    folder of the system's: it imports from the one that it begins in, where others may write.
     """
     program = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
     try:
+        if sys.platform == "linux":
+            from multiprocessing.forkserver import ensure_running
+
+            with chdir("/"):
+                ensure_running()
         yield
     finally:
         sys.modules["__main__"] = program

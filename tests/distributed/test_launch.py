@@ -531,6 +531,20 @@ def test_a_program_without_the_usual_last_lines(tmp_path):
     assert done.stdout == "once\n[0, 1]\n[0, 1]\n", done.stderr
 
 
+def test_nothing_comes_from_the_folder_in_which_a_program_is_called(tmp_path):
+    """Others may write there, as in /tmp. Its ranks are in it all the same."""
+    program, folder = tmp_path / "program.py", tmp_path / "shared"
+    folder.mkdir()
+    (folder / "multiprocessing.py").write_text("raise SystemExit('somebody else has put it here')")
+    program.write_text(
+        "import os\n"
+        "from labkit.distributed import launch\n"
+        "print(launch(lambda rank, ranks: os.getcwd(), 1))\n"
+    )
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, cwd=folder)
+    assert done.stdout == f"{[str(folder)]}\n", done.stderr
+
+
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
 
 

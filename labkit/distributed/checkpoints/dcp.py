@@ -7,10 +7,13 @@
 
 `state` is a dict of tensors, DTensors, numbers and dicts of them. Of what all ranks have alike,
 DCP writes one copy, dealt to the ranks; of a DTensor each rank writes its shard. DCP's `.metadata`
-says which part lies in which file. It is a pickle: read no stranger's (lesson
-restarts_and_monitoring). Without a group, one process is the only rank.
+says which part lies in which file. It is a pickle, as numbers are, and DCP itself runs whatever a
+pickle names (lesson restarts_and_monitoring): `load` builds nothing but metadata and plain values.
+Without a group, one process is the only rank.
 """
 
+import io
+import pickle
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -18,14 +21,26 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import torch
 import torch.distributed as dist
 from torch.distributed import checkpoint as dcp
+from torch.distributed.checkpoint import metadata as dcps
 
 from labkit.distributed.checkpoints.folder import Whole, begin, finish, unfinished
 from labkit.distributed.parameter_server.checkpoint import CheckpointError
 from labkit.errors import in_a_line
 
 State = dict[str, Any]
+METADATA = ".metadata"
+PATHS = ("PosixPath", "WindowsPath")
+KNOWN = {  # of what DCP's metadata are made, beside torch's types of numbers
+    dcps.__name__: (*dcps.__all__, "_MEM_FORMAT_ENCODING"),
+    "torch.distributed.checkpoint.filesystem": ("_StorageInfo",),
+    "torch.serialization": ("_get_layout",),
+    "torch": ("Size",),
+    "pathlib": PATHS,
+    "pathlib._local": PATHS,  # in Python 3.13
+}
 
 
 def save(folder: str | Path, step: int, state: State) -> None:
@@ -90,18 +105,59 @@ def load(whole: Whole, state: State) -> None:
     """Fills `state` in place from a checkpoint, whatever the number of ranks that saved it.
 
     The state says what is wanted, and how it is split now. Raises CheckpointError where the
-    checkpoint lacks a part of it or has it in another shape.
+    checkpoint lacks a part of it, has it in another shape, or names what could run code.
     """
+    reader = _Reader(whole.path)
     try:
+        reader.read_metadata()  # DCP prints a traceback, and looks for other metadata
         with _alone_or_not() as no_dist:
-            dcp.load(state, checkpoint_id=whole.path, no_dist=no_dist)
+            dcp.load(state, storage_reader=reader, planner=_Planner(), no_dist=no_dist)
     except dcp.api.CheckpointException as error:
         raise CheckpointError(_told(whole, next(iter(error.failures.values()))[0])) from None
-    except (RuntimeError, ValueError, KeyError, OSError, EOFError) as error:
+    except (RuntimeError, ValueError, KeyError, OSError, EOFError, pickle.PickleError) as error:
         raise CheckpointError(_told(whole, error)) from None
 
 
+class _Metadata(pickle.Unpickler):
+    """Metadata, of KNOWN alone."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        of_numbers = module == "torch" and isinstance(getattr(torch, name, None), torch.dtype)
+        if not of_numbers and name not in KNOWN.get(module, ()):
+            raise pickle.UnpicklingError(f"its {METADATA} asks for {module}.{name}")
+        return super().find_class(module, name)
+
+
+class _Reader(dcp.FileSystemReader):
+    """DCP's, without other code than that of metadata."""
+
+    def read_metadata(self) -> dcps.Metadata:
+        """What the checkpoint is made of."""
+        with Path(self.path, METADATA).open("rb") as file:
+            metadata = _Metadata(file).load()
+        metadata.storage_meta = metadata.storage_meta or dcps.StorageMeta()
+        metadata.storage_meta.load_id = self.load_id
+        return metadata
+
+
+class _Planner(dcp.DefaultLoadPlanner):
+    """DCP's, which gets numbers and texts as plain values alone."""
+
+    def load_bytes(self, read_item: dcp.planner.ReadItem, value: io.BytesIO) -> None:
+        """Puts a value where the state has it."""
+        plain = io.BytesIO()
+        torch.save(torch.load(value, weights_only=True), plain)
+        plain.seek(0)
+        super().load_bytes(read_item, plain)
+
+
 def _told(whole: Whole, error: Exception) -> str:
+    if isinstance(error, pickle.UnpicklingError):
+        return (
+            f"The checkpoint {whole.path} is not made of tensors and plain values alone "
+            f"({in_a_line(error)}), and what else it names could run code: it was not loaded. Name "
+            "one of your own."
+        )
     return (
         f"The checkpoint {whole.path} does not fit this training ({in_a_line(error)}): build the "
         "model and its optimizer as they were when it was saved, or name another one."

@@ -1,6 +1,7 @@
 """Checkpoints of many ranks: read by another number of them, in the background, killed midway."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -188,3 +189,27 @@ def test_a_shard_or_the_metadata_is_damaged(tmp_path, name):
         newest(tmp_path)
     good = last_good(tmp_path)
     assert good.step == 1 and "Used: step-00001." in good.note
+
+
+class Code:
+    """What a pickle of it says: make a folder."""
+
+    def __init__(self, folder):
+        self.folder = str(folder)
+
+    def __reduce__(self):
+        return os.mkdir, (self.folder,)
+
+
+@pytest.mark.parametrize("place", [".metadata", "a value"])
+def test_a_strangers_checkpoint_runs_no_code(tmp_path, place):
+    """Who made the folder first could have put a checkpoint there, with the right seal."""
+    code, saved = Code(tmp_path / "attacked"), tmp_path / "saved"
+    new = dcp.begin(saved, 1)
+    dcp.dcp.save({"step": code}, checkpoint_id=new, no_dist=True)
+    if place == ".metadata":
+        (new / place).write_bytes(pickle.dumps(code))
+    dcp.finish(saved, 1)
+    with pytest.raises(dcp.CheckpointError, match="not made of tensors and plain values alone"):
+        dcp.load(newest(saved), {"step": 0})
+    assert not (tmp_path / "attacked").exists()
