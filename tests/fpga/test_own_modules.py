@@ -19,6 +19,7 @@ from labkit.fpga.verilated import run_verilator
 from tests.fpga.small_networks import SMALL, oracle, random_images, random_network
 
 HERE = "tests/fpga/test_own_modules.py::test"
+LESSON = "chapters/03_fpga/8_the_network_on_the_board.ipynb"  # builds the network with all of them
 OURS = {name: course_module(module.exercise) for name, module in OWN_MODULES.items()}
 LAYERS, IMAGES = random_network(5), random_images(6, 3)
 # In each module one place, so that it computes something else or loses words.
@@ -48,19 +49,20 @@ def run(monkeypatch):
     return logits
 
 
+@pytest.mark.night(instead=LESSON)
 @pytest.mark.parametrize("stalls", [None, Stalls(seed=3, share=0.4)], ids=["free", "stalled"])
 def test_all_of_them_in_a_small_network(run, stalls):
     assert np.array_equal(run(OURS, stalls), oracle(LAYERS, IMAGES))
 
 
-@pytest.mark.night(instead=f"{HERE}_all_of_them_in_a_small_network")
+@pytest.mark.night(instead=LESSON)
 @pytest.mark.parametrize("name", OURS)
 def test_each_alone_in_a_small_network(run, name):
     for stalls in (None, Stalls(seed=4, share=0.4)):
         assert np.array_equal(run({name: OURS[name]}, stalls), oracle(LAYERS, IMAGES))
 
 
-@pytest.mark.night(instead="chapters/03_fpga/8_the_network_on_the_board.ipynb")
+@pytest.mark.night(instead=LESSON)
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_in_each_changes_the_logits_or_is_told(run, name):
     old, new = FAULTS[name]
