@@ -345,7 +345,7 @@ figures.table([*heads, "epochs until 1.5", "their bytes until then"], rows)
 #
 # ### Outside
 #
-# PyTorch's `DistributedDataParallel` compresses in a hook; `model.register_comm_hook(None, bf16_compress_hook)` is the simplest.
+# PyTorch's `DistributedDataParallel` compresses in a hook; `model.register_comm_hook(None, fp16_compress_hook)` is one of the simplest.
 # `powerSGD_hook` sends two thin matrices, whose product comes close to the gradient.
 # Of over 200 set-ups in data centres, compression made 6 faster (*published*: Agarwal and others, MLSys 2022).
 # On people's phones, local SGD is **federated averaging** (`local_sgd.federated_round`).
