@@ -11,12 +11,15 @@ LONGEST_NAME = 40  # of these, for the file's name and the random part of its fo
 
 
 def cache_folder() -> Path:
-    """Where lies what can be made or fetched again: LABKIT_CACHE, or the user's cache folder."""
+    """Where lies what can be made or fetched again: LABKIT_CACHE, or the user's cache folder.
+
+    Without links, which might lead elsewhere once `refuse_others` has followed them.
+    """
     if chosen := os.environ.get("LABKIT_CACHE"):
-        return Path(chosen).expanduser()
+        return Path(chosen).expanduser().resolve()
     from platformdirs import user_cache_path  # a report of a GPU is made without it
 
-    return user_cache_path("labkit")
+    return user_cache_path("labkit").resolve()
 
 
 def make_folder(folder: Path, mode: int = 0o755) -> None:
@@ -45,18 +48,22 @@ def refuse_others(path: Path, variable: str = "LABKIT_CACHE") -> None:
     the group that new files of the learner belong to, which on most machines is the learner alone.
     Whoever owns a folder above may put another one in its place, so those are looked at, too.
     """
-    _refuse_others(path, variable, sticky=False)
+    _refuse_others(path, variable, above=False)
     for folder in path.resolve().parents:
-        _refuse_others(folder, variable, sticky=True)
+        _refuse_others(folder, variable, above=True)
 
 
-def _refuse_others(path: Path, variable: str, sticky: bool) -> None:
-    """sticky: in a folder such as /tmp, nobody may rename what is another's."""
+def _refuse_others(path: Path, variable: str, above: bool) -> None:
+    """above: it holds what is looked at. In one such as /tmp, nobody may rename what is another's.
+
+    All users whom a user namespace does not know have one number there, the system's own, whose
+    such folders often are, and strangers: so it may own no more than these.
+    """
     state = path.stat()
     open_to = stat.S_IWOTH if state.st_gid == os.getegid() else stat.S_IWOTH | stat.S_IWGRP
-    if sticky and state.st_mode & stat.S_ISVTX:
+    if above and state.st_mode & stat.S_ISVTX:
         open_to = 0
-    if state.st_uid not in (0, os.getuid(), _unknown_user()):
+    if state.st_uid not in (0, os.getuid(), _unknown_user() if above else 0):
         said = f"{path} belongs to another user (number {state.st_uid})"
         todo = "Remove it"
     elif state.st_mode & open_to:
@@ -71,7 +78,7 @@ def _refuse_others(path: Path, variable: str, sticky: bool) -> None:
 
 
 def _unknown_user() -> int:
-    """The number by which a user namespace shows the machine's own user, who is not in it; or 0."""
+    """The number by which a user namespace shows all users who are not in it; or 0."""
     try:
         whole = Path("/proc/self/uid_map").read_text("utf-8").split() == ["0", "0", str(2**32 - 1)]
         return 0 if whole else int(Path("/proc/sys/kernel/overflowuid").read_text("utf-8"))

@@ -3,6 +3,8 @@
     keep_compiled_by_torch()         # before anything of torch._inductor is imported
     torch.compile(function)
 
+    name_folder()                    # at the start of a kernel, before it has PyTorch
+
 By itself it takes a name in /tmp that others can guess, make first, and fill. As soon as it is
 imported, it notes that name in the environment, as if the user had chosen it; and its precompiled
 headers lie there whatever is chosen.
@@ -33,6 +35,21 @@ def keep_compiled_by_torch() -> None:
         os.environ.pop(TRITON, None)
     with suppress(ImportError):  # a PyTorch that has another compiler
         _replace_default(folder)
+
+
+def name_folder() -> None:
+    """Has PyTorch begin with labkit's folder, where the user has chosen none.
+
+    Its first optimizer makes the one in /tmp, and fails where somebody else has put a file there.
+    Where labkit's cannot be made, or is open to others, all stays as it is: whoever compiles is
+    told.
+    """
+    if _chosen(TORCH) is None:
+        with suppress(OSError):
+            folder = cache_folder() / "torchinductor"
+            make_folder(folder, 0o700)
+            refuse_others(folder := folder.resolve())
+            os.environ[TORCH] = str(folder)
 
 
 def _chosen(variable: str) -> Path | None:

@@ -59,6 +59,13 @@ def test_the_cache_folder_can_be_chosen(tmp_path, monkeypatch):
     assert cache_folder().name == "labkit"
 
 
+def test_the_cache_folder_stays_where_a_link_has_led(tmp_path, monkeypatch):
+    """Whoever may write where the link lies could change it after its target was looked at."""
+    (tmp_path / "link").symlink_to(tmp_path / "ours")
+    monkeypatch.setenv("LABKIT_CACHE", str(tmp_path / "link"))
+    assert cache_folder() == tmp_path / "ours"
+
+
 @pytest.mark.skipif(os.name != "posix" or os.getuid(), reason="only root gives folders away")
 def test_a_folder_in_another_users_folder_is_refused(tmp_path):
     """Whoever owns the one above may put his own in its place; not in a sticky one, as /tmp is."""
@@ -73,6 +80,19 @@ def test_a_folder_in_another_users_folder_is_refused(tmp_path):
     theirs.chmod(0o755)
     os.chown(theirs, 65534, -1)
     with pytest.raises(PermissionError, match="theirs belongs to another user"):
+        refuse_others(ours)
+
+
+@pytest.mark.skipif(os.name != "posix" or os.getuid(), reason="only root gives folders away")
+def test_a_stranger_is_not_taken_for_the_system_s_user(tmp_path, monkeypatch):
+    """In a user namespace, such as that of ranks, both have the same number."""
+    ours = tmp_path / "above" / "ours"
+    ours.mkdir(parents=True)
+    monkeypatch.setattr("labkit.files._unknown_user", lambda: 65534)
+    os.chown(ours.parent, 65534, -1)
+    refuse_others(ours)
+    os.chown(ours, 65534, -1)
+    with pytest.raises(PermissionError, match="ours belongs to another user"):
         refuse_others(ours)
 
 

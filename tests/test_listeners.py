@@ -219,8 +219,13 @@ print("its parent's", flush=True)
 @pytest.mark.skipif(sys.platform != "linux", reason="the list is Linux's")
 @pytest.mark.parametrize("transport", ["ipc", "tcp"])
 def test_the_lab_s_kernel(transport, tmp_path, monkeypatch):
-    """Without a port where it talks through files; a fork's words come; no file is left."""
+    """Without a port where it talks through files; a fork's words come; no file is left.
+
+    What PyTorch compiles in it lies in the user's own folder.
+    """
     pytest.importorskip("jupyterlab")
+    monkeypatch.setenv("LABKIT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR", raising=False)
     monkeypatch.setenv("JUPYTER_PATH", str(lab.SETTINGS))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "links.py").touch()  # as a neighbour of kernel.py is called
@@ -239,11 +244,12 @@ def test_the_lab_s_kernel(transport, tmp_path, monkeypatch):
             said = []
             outputs = lambda message: said.append(message["content"].get("text", ""))  # noqa: E731
             client.execute_interactive(PRINTS_IN_A_FORK, timeout=600, output_hook=outputs)
-            client.execute_interactive(
-                "import links, sys; print(links.__file__)", timeout=600, output_hook=outputs
-            )
+            code = "import links, os; print(links.__file__, os.environ['TORCHINDUCTOR_CACHE_DIR'])"
+            client.execute_interactive(code, timeout=600, output_hook=outputs)
             assert "a fork's words" in "".join(said) and "its parent's" in "".join(said)
-            assert str(tmp_path / "links.py") in "".join(said)
+            assert f"{tmp_path / 'links.py'} {tmp_path / 'cache' / 'torchinductor'}" in "".join(
+                said
+            )
         finally:
             client.stop_channels()
             manager.shutdown_kernel()

@@ -1,6 +1,7 @@
 """labkit.torch_cache: nothing that PyTorch compiles lies where strangers could have been first."""
 
 import ast
+import getpass
 import os
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from labkit.torch_cache import keep_compiled_by_torch
+from labkit.torch_cache import keep_compiled_by_torch, name_folder
 from tests.night import others_by_night
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -62,6 +63,30 @@ def test_a_folder_that_is_chosen_is_looked_at(environment, variable, tmp_path, m
     chosen.chmod(0o777)
     with pytest.raises(PermissionError, match=f"Other users may write .*{variable}"):
         keep_compiled_by_torch()
+
+
+def test_a_kernel_names_the_folder_at_its_start(environment, tmp_path, monkeypatch):
+    folder = tmp_path / "cache" / "torchinductor"
+    name_folder()
+    assert os.environ["TORCHINDUCTOR_CACHE_DIR"] == str(folder)
+    assert folder.stat().st_mode & 0o777 == 0o700
+    monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR")
+    folder.chmod(0o777)
+    name_folder()
+    assert "TORCHINDUCTOR_CACHE_DIR" not in os.environ, "a folder that is open to others"
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", "/chosen")
+    name_folder()
+    assert os.environ["TORCHINDUCTOR_CACHE_DIR"] == "/chosen"
+
+
+def test_a_file_where_pytorch_wants_a_folder_stops_no_lesson(environment, tmp_path):
+    """Whoever made it first could else stop each optimizer of PyTorch."""
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "tmp" / f"torchinductor_{getpass.getuser()}").touch()
+    name_folder()
+    words = [sys.executable, "-c", "import torch._dynamo"]
+    environment = os.environ | {"TMPDIR": str(tmp_path / "tmp")}
+    subprocess.run(words, check=True, env=environment)
 
 
 COMPILES = """

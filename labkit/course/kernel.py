@@ -6,7 +6,8 @@ What a forked process prints comes back through a pipe of ZeroMQ. ipykernel bind
 where any user of this computer could write: into the learner's cells, and into their memory. Here
 it is one more socket file, beside those of the connection file. Where the kernel itself talks over
 TCP, and where an ipykernel has another pipe, it stays as it was. JupyterLab's debugger is off, by
-kernel.json: it would listen at a port that asks for no secret, and run what it is told.
+kernel.json: it would listen at a port that asks for no secret, and run what it is told. PyTorch's
+compiler has a folder of the user's own (torch_cache.py).
 """
 
 import os
@@ -64,6 +65,9 @@ def main() -> None:
     """Becomes the kernel."""
     from ipykernel import kernelapp
 
+    from labkit.torch_cache import name_folder
+
+    name_folder()
     if hasattr(kernelapp, "IOPubThread"):
         kernelapp.IOPubThread = through_a_file(kernelapp.IOPubThread)
     kernelapp.launch_new_instance()

@@ -22,7 +22,9 @@ NO_TPU = {
     "TPU_WORKER_ID": "0",
     "TPU_ACCELERATOR_TYPE": "v5litepod-1",
     "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
-    "TPU_LOG_DIR": "disabled",  # else in /tmp, where all can read folders and flags
+    # What is logged lies in /tmp, where all can read folders and flags: nothing is.
+    "TPU_LOG_DIR": "disabled",
+    "TPU_MIN_LOG_LEVEL": "3",
 }
 
 

@@ -270,3 +270,13 @@ def test_tensorflow_and_keras_give_the_same_program_as_jax():
     assert {(256, 128), (128,)} <= {one.shape for one in made.padding[1:3]}
     assert [op.kind for op in made.ops if "fc" in op.layer] == ["matmul"]
     assert sum(a.padded_bytes for a in made.padding[:3]) == made.memory["argument"]
+
+
+@needs_compiler
+def test_nothing_lies_where_others_can_read_it(tmp_path, monkeypatch):
+    """libtpu would log its flags and the current folder among the temporary files."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    code = "from labkit.tpu import compile_for_tpu; from labkit.tpu.programs import matmul; "
+    code += "compile_for_tpu(matmul, [(8, 8)] * 2, source='compiler')"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert [*tmp_path.iterdir()] == []
