@@ -127,5 +127,47 @@ def _in_place_of_nan(a: np.ndarray, number: float) -> np.ndarray:
     return np.where(np.isnan(a), a.dtype.type(number), a)
 
 
+# What is tried when all of this explains nothing.
+
+
+def finer_changes(a: np.ndarray) -> Iterator[Change]:
+    """Changes that other causes explain as well, or that few make."""
+    yield "is taken twice", lambda a: a + a
+    yield "is taken by half", lambda a: a // 2 if a.dtype.kind in "iu" else a / 2
+    yield "has 1 added to it", lambda a: a + 1
+    yield "has 1 taken off it", lambda a: a - 1
+    yield "counts with its sign alone", np.sign
+    for axis in range(a.ndim):
+        where = axis_text(axis, a.ndim)
+        what = f"counts with every other entry{where} alone"
+        yield what, partial(_every_other, axis=axis)
+        for count in (2, 3, 4, 8, 16):
+            if count < a.shape[axis]:
+                what = f"counts up to the first {count} entries{where}"
+                yield f"{what}, and no further", partial(_first, count=count, axis=axis)
+    if a.ndim > 1:
+        for name, place in (("first", (..., 0, 0)), ("last", (..., -1, -1))):
+            what = f"counts without the {name} entry of its last two axes"
+            yield what, partial(_without_place, place=place)
+
+
+def _every_other(a: np.ndarray, axis: int) -> np.ndarray:
+    kept = a.copy()
+    np.moveaxis(kept, axis, 0)[1::2] = 0
+    return kept
+
+
+def _first(a: np.ndarray, count: int, axis: int) -> np.ndarray:
+    kept = a.copy()
+    np.moveaxis(kept, axis, 0)[count:] = 0
+    return kept
+
+
+def _without_place(a: np.ndarray, place: tuple) -> np.ndarray:
+    kept = a.copy()
+    kept[place] = 0
+    return kept
+
+
 def _inverse(a: np.ndarray) -> np.ndarray:
     return 1 / a

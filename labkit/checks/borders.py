@@ -36,6 +36,32 @@ def missing_limit(exercise: Exercise, pairs: list[Pair]) -> str | None:
     return f"the wrong values are {sides}, where they should stop: a limit is missing."
 
 
+def cut_at(exercise: Exercise, pairs: list[Pair]) -> str | None:
+    """A sentence when all wrong values are one number, beyond which no value of any case goes.
+
+    pairs   those of all cases
+    """
+    wrong = [~close(got, want, exercise) for got, want in pairs]
+    given = np.concatenate([got[mask] for (got, _), mask in zip(pairs, wrong, strict=True)])
+    wanted = np.concatenate([want[mask] for (_, want), mask in zip(pairs, wrong, strict=True)])
+    everything = np.concatenate([got.ravel() for got, _ in pairs])
+    if given.size < ENOUGH or (given != given[0]).any() or not np.isfinite(given[0]):
+        return None
+    limit = given[0]
+    if not limit or (wanted == wanted[0]).all():
+        return None
+    for word, beyond, extreme in (
+        ("above", (wanted > limit).all(), everything.max()),
+        ("below", (wanted < limit).all(), everything.min()),
+    ):
+        if beyond and extreme == limit:
+            return (
+                f"no value goes {word} {limit:.6g}, though some should: what limits it, or begins "
+                "there?"
+            )
+    return None
+
+
 def _share(above: list[np.ndarray], below: list[np.ndarray]) -> bool:
     """Whether two wrong values of a case should stop at the same number: so it is a limit."""
     return any(part.size > 1 for part in (*above, *below))

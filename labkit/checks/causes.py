@@ -11,9 +11,7 @@ from warnings import catch_warnings, simplefilter
 
 import numpy as np
 
-from labkit.checks.array_changes import ArrayFunction
 from labkit.checks.borders import another_length, missing_limit
-from labkit.checks.call_causes import CallSearch
 from labkit.checks.case_features import (
     Features,
     features_of,
@@ -23,6 +21,7 @@ from labkit.checks.case_features import (
 )
 from labkit.checks.chunks import chunks_missing
 from labkit.checks.equality import Pair
+from labkit.checks.finer_causes import FinerSearch
 from labkit.checks.items import Case, Exercise
 from labkit.checks.places import where_argument, wrong_kind, wrong_places
 from labkit.checks.proportions import distance, factor, rounded_to_few_bits, sizes_of
@@ -56,11 +55,14 @@ def likely_cause(exercise: Exercise, trials: list[Trial], output: int | None) ->
         search.kept_from_the_first_call,
         search.same_factor,
         search.all_alike,
+        search.limit,
+        search.border,
+        search.finer_slip,
+        search.too_much_of_an_argument,
         search.kind_of_case,
         search.slip_where_wrong,
         search.one_number,
         search.chunks,
-        search.border,
         search.kind_of_argument,
         search.place,
         search.few_bits,
@@ -75,7 +77,7 @@ def likely_cause(exercise: Exercise, trials: list[Trial], output: int | None) ->
         return next((sentence for sentence in found if sentence is not None), None)
 
 
-class _Search(CallSearch):
+class _Search(FinerSearch):
     """The seekers; `likely_cause` has their order."""
 
     def zeros(self) -> str | None:
@@ -126,15 +128,10 @@ class _Search(CallSearch):
                 return sentence
         return None
 
-    def _changed_result(self, trial: Trial, change: ArrayFunction) -> np.ndarray | None:
-        try:
-            with np.errstate(all="ignore"):
-                return np.asarray(change(trial.expected[self.output]))
-        except Exception:  # the change does not fit this result
-            return None
-
     def slip_where_wrong(self) -> str | None:
         """A slip that is made in some cases only: in all that are wrong."""
+        if not any(trial.got[self.output].any() for trial in self.seen):
+            return None  # of zeros, many a slip may be the cause
         sentence = self.input_slip(everywhere=False) or self.output_slip(everywhere=False)
         return f"where it is wrong, {sentence}" if sentence else None
 

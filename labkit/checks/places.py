@@ -58,6 +58,8 @@ def where_argument(
         "NaN": np.isnan,
     }
     for word, is_one in kinds.items():
+        if all(is_one(v).all() for v in values):  # so no place parts it from all others
+            continue
         if all(np.array_equal(is_one(v), mask) for v, mask in zip(values, masks, strict=True)):
             return f"exactly those values are {what} for which `{name}` is {word}."
     return None
@@ -75,13 +77,21 @@ def _along(wrong: list[np.ndarray], axis: int) -> str | None:
     where = axis_text(axis, wrong[0].ndim)
     hits = [_hit(mask, axis) for mask in wrong if mask.shape[axis] > 1]  # one place has no ends
     if len({len(hit) for hit in hits}) < 2:  # an axis that is always as long may be of parts
-        return None
+        return _behind_a_block(hits, where)
     for is_so, sentence in _PATTERNS:
         if all(is_so(hit) for hit in hits):
             return sentence.format(where=where)
     for size in reversed(SIDES):
         if all(_only_behind(hit, size) for hit in hits):
             return f"the first {size} places{where} are right, and what lies behind them is not."
+    return None
+
+
+def _behind_a_block(hits: list[np.ndarray], where: str) -> str | None:
+    """The same in cases of one length: behind a whole number of warps."""
+    border = int(hits[0].argmax()) if hits else 0
+    if border and border % BLOCKS[0] == 0 and all(_only_behind(hit, border) for hit in hits):
+        return f"the first {border} places{where} are right, and what lies behind them is not."
     return None
 
 

@@ -17,6 +17,7 @@ from labkit.checks.array_changes import (
     ArrayFunction,
     array_changes,
     axis_text,
+    finer_changes,
     omissions,
     reorderings,
     shifts,
@@ -49,6 +50,47 @@ def input_slips(args: tuple, names: list[str], everyones: list[tuple]) -> Iterat
         if _may_be_confused(args[i], args[j]):
             sentence = f"`{names[i]}` and `{names[j]}` are used in each other's place."
             yield sentence, partial(_swapped, i=i, j=j)
+
+
+def finer_input_slips(args: tuple, names: list[str], everyones: list[tuple]) -> Iterator[InputSlip]:
+    """Further slips, for what none of these and no factor explains: see `input_slips`."""
+    for i, j in combinations(range(len(args)), 2):
+        if _may_be_confused(args[i], args[j]):
+            for here, there in ((i, j), (j, i)):
+                sentence = f"`{names[here]}` stands where `{names[there]}` belongs."
+                yield sentence, partial(_copied, here=here, there=there)
+    for place, value in enumerate(args):
+        changes: Iterator[ValueChange] | list = []
+        if isinstance(value, np.ndarray) and value.ndim:
+            changes = finer_changes(value)
+        elif isinstance(value, float | np.floating):
+            given = [one[place] for one in everyones if place < len(one)]
+            changes = [*_float_constants(given), *_FINER_FLOATS]
+        for what, change in changes:
+            yield f"`{names[place]}` {what}.", partial(_changed_at, place=place, change=change)
+
+
+_FINER_FLOATS: list[ValueChange] = [
+    ("has 1 added to it", lambda v: v + 1),
+    ("has 1 taken off it", lambda v: v - 1),
+]
+
+
+def _float_constants(values: list) -> Iterator[ValueChange]:
+    """A fraction that an argument is in a case stands for all of them."""
+    for number in sorted(
+        {float(value) for value in values if isinstance(value, float | np.floating)}
+    ):
+        yield (
+            f"does not count: the result is that of {number:.6g}",
+            lambda v, n=number: type(v)(n),
+        )
+
+
+def _copied(args: tuple, here: int, there: int) -> tuple:
+    changed = list(args)
+    changed[there] = args[here]
+    return tuple(changed)
 
 
 def _changed_at(args: tuple, place: int, change: Callable) -> tuple:
@@ -178,6 +220,34 @@ def output_slips(result: np.ndarray) -> Iterator[OutputSlip]:
             yield f"{cut}, the first of which is a sign.", partial(_cut, kind=f"i{bits // 8}")
             yield f"{cut}, without a sign.", partial(_cut, kind=f"u{bits // 8}")
     yield from _result_slips()
+
+
+def finer_output_slips(result: np.ndarray) -> Iterator[OutputSlip]:
+    """Further slips of a result, for what none of these and no factor explains."""
+    for j, k in combinations(range(result.ndim), 2):
+        sentence = (
+            f"the result is brought into shape with axes {j} and {k} swapped, and then turned."
+        )
+        yield sentence, partial(_reshaped_and_swapped, j=j, k=k)
+    if result.dtype.kind == "f":
+        for digits in (1, 2, 3):
+            digit = "digit" if digits == 1 else "digits"
+            sentence = f"the result is rounded to {digits} {digit} behind the point."
+            yield sentence, partial(np.round, decimals=digits)
+        for bits in (32, 64):
+            sentence = f"the result is cut off to whole numbers, as an integer of {bits} bits is."
+            yield sentence, partial(_as_integer, bits=bits)
+    yield "the result is computed or kept in float32.", lambda a: a.astype(np.float32)
+
+
+def _reshaped_and_swapped(a: np.ndarray, j: int, k: int) -> np.ndarray:
+    shape = list(a.shape)
+    shape[j], shape[k] = shape[k], shape[j]
+    return a.reshape(shape).swapaxes(j, k)
+
+
+def _as_integer(a: np.ndarray, bits: int) -> np.ndarray:
+    return np.trunc(np.clip(a.astype(np.float64), -(2.0 ** (bits - 1)), 2.0 ** (bits - 1)))
 
 
 def _swapped_and_reshaped(a: np.ndarray, j: int, k: int) -> np.ndarray:

@@ -185,6 +185,9 @@ def shuffled(x, top):
         top[row] = best
 
 
+max_begins_at_a_low_number = row_max(
+    "max_begins_at_a_low_number", "best[lane] = -infinity", "best[lane] = np.float32(-3e38)"
+)
 max_begins_at_a_number = row_max(
     "max_begins_at_a_number", "best[lane] = -infinity", "best[lane] = np.float32(-1000)"
 )
@@ -452,7 +455,8 @@ PLANTED = {
         (one_warp_of_columns, "Only the first 32 columns"),
         (max_without_last_round, "one round too early"),
         (max_in_the_input, "changes its input"),
-        (max_begins_at_a_number, "top[0] is -1000"),
+        (max_begins_at_a_number, "no value goes below -1000"),
+        (max_begins_at_a_low_number, "no value goes below -3e+38"),
         (half_rounded_up, "The first half is rounded up"),
         (ends_a_column_early, "The last column is never looked at"),
         (max_kept_in_top, "what top held before the launch"),

@@ -33,6 +33,9 @@ relu_as_answer = relu("relu_as_answer", "max(x[i], zero)", "np.float32(x[i] > ze
 relu_by_half_sum = relu(
     "relu_by_half_sum", "max(x[i], zero)", "(x[i] + abs(x[i])) * np.float32(0.5)"
 )
+relu_of_small_numbers_0 = relu(
+    "relu_of_small_numbers_0", "max(x[i], zero)", "x[i] if x[i] > np.float32(1e-6) else zero"
+)
 relu_in_float64 = relu("relu_in_float64", "max(x[i], zero)", "max(x[i], 0)")
 
 
@@ -369,6 +372,7 @@ PLANTED = {
         (relu_as_answer, "the answer to the question"),
         (relu_by_half_sum, "leaves the range of float32"),
         (relu_in_float64, "float64"),
+        (relu_of_small_numbers_0, "every wrong value is 0: what makes"),
         (relu_grid_for_block, "is multiplied by cuda.gridDim.x"),
         (relu_of_the_course, "This is the course's own kernel"),
         (relu_on_the_host, "This is no kernel"),
@@ -418,7 +422,7 @@ PLANTED = {
         (tree_that_subtracts, "The neighbour is subtracted"),
         (tree_of_maxima, "this is the maximum of each block"),
         (tree_of_one_thread, "requests to load from shared memory"),
-        (tree_of_even_threads, "the length of x is at most 32"),
+        (tree_of_even_threads, "the length of x is at most 2,"),
         (sum_by_atomics, "atomic additions of single threads"),
         (tree_ragged_end_unwritten, "Uninitialised"),
         (tree_plain_write, "Race on total"),

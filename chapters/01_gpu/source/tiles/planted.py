@@ -97,6 +97,17 @@ def writes_often(a, b, c):
 
 
 @cuda.jit
+def adds_atomically_to_0(a, b, c):
+    col, row = cuda.grid(2)
+    if row < c.shape[0] and col < c.shape[1]:
+        total = zero
+        for k in range(a.shape[1]):
+            total += a[row, k] * b[k, col]
+        c[row, col] = zero
+        cuda.atomic.add(c, (row, col), total)
+
+
+@cuda.jit
 def transposed(a, b, c):
     col, row = cuda.grid(2)
     if row < c.shape[1] and col < c.shape[0]:
@@ -262,6 +273,7 @@ PLANTED = {
         (reads_twice, "each product needs one element of a and one of b"),
         (in_place, "changes its input"),
         (in_float64, "some of the arithmetic is in float64"),
+        (adds_atomically_to_0, "each element of c is written 2 times"),
         (writes_often, "keep the sum in a variable, and write it once"),
         (by_numpy, "no kernel"),
     ],

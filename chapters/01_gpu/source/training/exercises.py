@@ -132,7 +132,7 @@ def pool_limit(profile: Any, kernel: Any, x: np.ndarray, b: np.ndarray) -> str |
 
 def pool_inputs(rng, N, K, H, W):
     """Maxima in all four places of a window; what is in no window is larger than all of them."""
-    x = distinct(rng, N, K, H, W)
+    x = 4 * distinct(rng, N, K, H, W)
     P = H // 2
     Q = W // 2
     for i, (n, k, p, q) in enumerate(np.ndindex(N, K, P, Q)):
@@ -143,10 +143,10 @@ def pool_inputs(rng, N, K, H, W):
         found = window[:].argmax()
         window[[wanted, found]] = window[[found, wanted]]
     below_windows = x[:, :, 2 * P :]
-    below_windows += 4
+    below_windows += 16
     right_of_windows = x[:, :, :, 2 * Q :]
-    right_of_windows += 8
-    b = distinct(rng, K + 1)[:K]
+    right_of_windows += 32
+    b = 4 * distinct(rng, K + 1)[:K]
     return x, b
 
 

@@ -150,6 +150,7 @@ average_pool = pool(
 first_pixel_again = pool(
     "first_pixel_again", LARGEST, "max(max(upper, lower), x[n, k, 2 * p, 2 * q])"
 )
+fused_up_to_six = pool("fused_up_to_six", RESULT, f"min({RESULT}, np.float32(6))")
 fused_in_float64 = pool("fused_in_float64", LARGEST, "max(max(-1e30, upper), lower)")
 
 
@@ -384,6 +385,7 @@ PLANTED = {
         (maximum_kept_in_y, "would do. Keep what comes in between in variables"),
         (first_pixel_again, "pixels are loaded from x where"),
         (fused_in_float64, "it computes in float64"),
+        (fused_up_to_six, "no value goes above 6"),
         (bias_into_x, "changes its input"),
         (fused_by_one_thread, "a few do the work of all"),
         (fused_on_the_host, "This is no kernel"),

@@ -366,6 +366,7 @@ mixed_copy_of_the_gradient = edited(
 mixed_cut_copy = edited(
     "mixed_cut_copy", COPY, "(master.view(np.uint32) & 0xFFFF0000).view(np.float32)"
 )
+mixed_by_way_of_float16 = edited("mixed_by_way_of_float16", COPY, f"np.float32(np.float16({COPY}))")
 mixed_in_place = edited("mixed_in_place", "master = master -", "master -=")
 
 
@@ -502,6 +503,7 @@ PLANTED = {
         (mixed_old_copy, "The copy is made of the old master"),
         (mixed_with_a_kept_rate, "The learning rate of an earlier call"),
         (mixed_in_float64, "master has dtype float64"),
+        (mixed_by_way_of_float16, "copy[0, 0] is"),
         (mixed_in_place, "changes its input master"),
         (mixed_by_torch, "torch"),
         (mixed_update_of_its_own, "The copy gets an update of its own"),

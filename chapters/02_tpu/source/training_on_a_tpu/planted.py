@@ -169,6 +169,9 @@ a_row_for_each_step = edited("a_row_for_each_step", ROWS, "order[step, :batch]")
 forgets_the_batch = edited("forgets_the_batch", ROWS, "order[epoch, place : place + batch]")
 rows_as_floats = edited("rows_as_floats", ROWS, f"{ROWS}.astype(float)")
 counts_the_last_short_batch = edited("counts_the_last_short_batch", STEPS, f"-(-{STEPS})")
+counts_a_batch_half_full = edited(
+    "counts_a_batch_half_full", STEPS, "round(order.shape[1] / batch)"
+)
 repeats_the_last = edited("repeats_the_last", "divmod(step,", "divmod(max(step - 1, 0),")
 skips_one = edited("skips_one", "divmod(step,", "divmod(step + 1,")
 divmod_the_other_way = edited("divmod_the_other_way", "epoch, place =", "place, epoch =")
@@ -281,6 +284,7 @@ PLANTED = {
         (from_the_start_of_the_epoch, "The epoch begins again"),
         (one_long_list, "read as one long list"),
         (counts_the_last_short_batch, "are rounded up"),
+        (counts_a_batch_half_full, "rounded to the nearest number"),
         (repeats_the_last, "is made again"),
         (skips_one, "One step is left out"),
         (forgets_the_batch, "neighbouring batches overlap"),

@@ -76,6 +76,7 @@ critical_batch = exercise(
         "one_byte": wrong_batch.one_byte,
         "upside_down": wrong_batch.upside_down,
         "negative": wrong_batch.negative,
+        "turned_round": wrong_batch.with_inverse(lambda left, *rest: -left),
         "never_is_zero": wrong_batch.never_is_zero,
         "never_is_nan": wrong_batch.never_is_nan,
         "absolute": wrong_batch.absolute,
@@ -108,12 +109,13 @@ def step_of(rng: np.random.Generator, n: int, batch: int, devices: int) -> tuple
 
 
 def steps_of(rng: np.random.Generator) -> Iterable[Case]:
-    """The first ones have operations of equal cycles, and a sum that no int32 holds."""
+    """The first ones have operations of equal cycles, a sum beyond 32 bits, and next to no time."""
     cycles, batch, devices, clock = step_of(rng, 6, 32, 2)
     four_of_them_twice = np.append(cycles, cycles[:4])
     yield Case("equal operations", (four_of_them_twice, batch, devices, clock))
-    long = np.array([2_000_000_001, 1_999_999_999])
+    long = np.array([2_000_000_001, 1_999_999_999, 1_000_000_003, 500_000_001])
     yield Case("a step of seconds", (long, 128, 8, 0.94e9))
+    yield Case("a step of a microsecond", (np.array([611.0, 902.0]), 6, 5, 1.3e9))
     yield from cases_of(STEPS, step_of)(rng)
 
 

@@ -106,6 +106,9 @@ images_shortest = throughput("images_shortest", "cycles.sum()", "cycles.min()")
 images_in_int32 = throughput(
     "images_in_int32", "cycles.sum()", "cycles.astype('i4').sum(dtype='i4')"
 )
+images_in_whole_microseconds = throughput(
+    "images_in_whole_microseconds", "cycles.sum() / clock", "round(cycles.sum() / clock, 6)"
+)
 images_mean = throughput("images_mean", "cycles.sum()", "cycles.mean()")
 images_for_each = throughput("images_for_each", "cycles.sum()", "cycles")
 images_rates = throughput("images_rates", "cycles.sum()", "cycles", (RATE, f"sum({RATE})"))
@@ -169,6 +172,7 @@ PLANTED = {
         (images_floored, "rounded down: a rate"),
         (images_of_one, "the steps of all devices"),
         (images_longest, "Only the longest operation"),
+        (images_in_whole_microseconds, "rate is 3e+07; it should be"),
         (images_mean, "The mean of the operations"),
         (images_for_each, "One rate for each operation"),
         (images_rates, "The rates of the operations are added up"),

@@ -23,6 +23,7 @@ LAYOUTS = {  # sizes, axes from the fastest to the slowest, tile, bytes of an el
     "the batch fastest": ([256, 30, 33, 3, 2], (0, 2, 3, 1, 4), (8, 128), 4),
     "several tiles": ([20, 300, 9], (1, 2, 0), (8, 128), 4),
     "a larger tile": ([367, 109, 525], (2, 0, 1), (15, 75), 1),  # 525 * (1 / 75) is more than 7
+    "a large array": ([5000, 4096, 300], (0, 2, 1), (8, 128), 4),  # more than 32 bits count
     "a tile of one size": ([1000, 11], (0, 1), (256,), 4),  # not as all 11,000 in one row
     "a tile of one size, the last axis fastest": ([7, 3, 300], (2, 0, 1), (256,), 2),
 }
@@ -82,6 +83,7 @@ padded_bytes = exercise(
         "rounded_in_bytes": wrong_layout.rounded_in_bytes,
         "elements": wrong_layout.elements,
         "remembered": lambda shape, *rest: FIRST_BYTES[tuple(shape)],
+        "in_32_bits": lambda *given: int(np.int64(padded(*given)).astype(np.int32)),
         "in_float32": lambda *given: int(np.float32(padded(*given))),
     },
     outputs=("bytes",),

@@ -23,6 +23,11 @@ layout_floor = edited("layout_floor", ROUNDED, "size[axis] // side * side")
 layout_nearest = edited("layout_nearest", ROUNDED, "round(size[axis] / side) * side")
 layout_at_least_a_tile = edited("layout_at_least_a_tile", ROUNDED, "max(size[axis], side)")
 layout_next_tile = edited("layout_next_tile", ROUNDED, "(size[axis] // side + 1) * side")
+layout_in_32_bits = edited(
+    "layout_in_32_bits",
+    "int(prod(size)) * itemsize",
+    "int(np.int64(prod(size) * itemsize).astype(np.int32))",
+)
 layout_in_elements = edited("layout_in_elements", " * itemsize", "")
 layout_in_place = edited("layout_in_place", "list(shape)", "shape")
 
@@ -198,6 +203,7 @@ PLANTED = {
         (layout_total, "rounded up as a whole"),
         (layout_lanes_of_bytes, "is rounded in bytes"),
         (layout_one_size_of_all, "it should be 45056"),
+        (layout_in_32_bits, "counted in 32 bits"),
         (layout_in_elements, "These are elements"),
         (layout_remembered, "The bytes of an earlier call"),
         (layout_by_mask, "The bits below the tile's size are cleared"),

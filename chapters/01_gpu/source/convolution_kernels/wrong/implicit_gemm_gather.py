@@ -73,6 +73,12 @@ def rows_cut_wrongly(row, C, R, S):
     return c, r, s
 
 
+def taps_turned(row, C, R, S):
+    """The last tap of a channel comes first."""
+    c, r, s = split_row(row, C, R, S)
+    return c, R - 1 - r, S - 1 - s
+
+
 def taps_not_cut(row, C, R, S):
     """The remainder by R is forgotten."""
     c = row // (R * S)

@@ -50,6 +50,7 @@ case_log_sum_exp = kernel_exercise(
             "scores far apart": (33, 37, 150, 0),
             "far apart and large": (5, 11, 100, 500),
             "far apart and very negative": (4, 9, 1e36, -7e37),
+            "one score each, nearly the least": (1, 7, 1e36, -3.38e38),
             "far apart and of both signs": (6, 17, 150, -150),
         },
         scores,

@@ -112,6 +112,7 @@ COLUMN = np.arange(TILE)[None, :]
 
 REGISTER_SLIPS = {
     "first_rows_only": tiles_of_c(ROW < THREADS_DOWN),
+    "first_rows_missing": tiles_of_c(ROW >= THREADS_DOWN),
     "last_rows_missing": tiles_of_c(ROW < TILE - THREADS_DOWN),
     "left_half_only": tiles_of_c(COLUMN < THREADS_ACROSS),
     "right_half_only": tiles_of_c(COLUMN >= THREADS_ACROSS),

@@ -202,13 +202,14 @@ split_bfloat16 = exercise(
 
 # tpu.mixed_precision_step: master, gradient, any shape, lr -> master, copy
 
-STEPS = {  # shape, learning rate
+STEPS = {  # shape, learning rate, and how large the numbers are at least, where they are large
     "prime": ((7,), 0.1),
     "all sizes 1": ((1,), 0.5),
     "ragged": ((5, 3), 0.01),
     "small step": ((4, 6), 0.0004),
     "one row": ((1, 9), 0.03),
     "prime, large step": ((7,), 3.0),
+    "large weights": ((6, 5), 0.02, 1e6),
     "many": ((30, 20), 0.01),
 }
 
@@ -225,14 +226,19 @@ def near_halfway(x: np.ndarray) -> np.ndarray:
     return abs(lower - 0x8000) < 64
 
 
-def weights(rng: np.random.Generator, shape: tuple[int, ...], lr: float) -> tuple:
+def weights(rng: np.random.Generator, shape: tuple[int, ...], lr: float, size: float = 0) -> tuple:
     """A master and a gradient, one of whose entries is 0.
 
     The new master stays clear of the middle between two bfloat16 numbers: there, the last bit of
     a right answer, which may compute in another order, would decide about its copy.
     """
-    master = normal(rng, *shape)
-    gradient = normal(rng, *shape)
+
+    def numbers(*shape: int) -> np.ndarray:
+        some = normal(rng, *shape)
+        return np.float32(size) * (some + np.sign(some)) if size else some
+
+    master = numbers(*shape)
+    gradient = numbers(*shape)
     if gradient.size > 1:
         gradient.flat[-1] = 0
     while True:
@@ -240,7 +246,7 @@ def weights(rng: np.random.Generator, shape: tuple[int, ...], lr: float) -> tupl
         near = near_halfway(new_master)
         if not near.any():
             return master, gradient, lr
-        master[near] = normal(rng, np.count_nonzero(near))
+        master[near] = numbers(np.count_nonzero(near))
 
 
 mixed_precision_step = exercise(

@@ -99,6 +99,14 @@ def rounded_up(order, step, batch):
     return rows_at(order, epoch, first, batch)
 
 
+def to_the_nearest(order, step, batch):
+    """A last batch that is more than half full makes a step."""
+    steps = round(order.shape[1] / batch)
+    epoch, place = divmod(step, steps)
+    first = place * batch
+    return rows_at(order, epoch, first, batch)
+
+
 def places_of_one(order, step, batch):
     """Batches begin one image apart."""
     epoch, place = divmod(step, steps_of(order, batch))
