@@ -29,6 +29,8 @@ def factor(exercise: Exercise, pairs: list[Pair], sizes: list[Sizes]) -> str | N
     if np.allclose(factors, factors[0], rtol=_NEAR):
         if f"{factors[0]:.4g}" == "-1":
             return "every value has the wrong sign."
+        if f"{factors[0]:.4g}" == "1":  # long numbers that are off by a little
+            return None
         return f"every value is {factors[0]:.4g} times what it should be."
     if max(pair.got.size for pair in pairs if pair.want.any()) < 3:
         return None  # a single value is always off by some factor

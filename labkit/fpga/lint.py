@@ -47,7 +47,7 @@ _FINDING = re.compile(
     r"(?P<line>\d+):(?P<column>\d+): (?P<words>.*)$",
     re.MULTILINE,
 )
-_WIDTHS = re.compile(r"expects (\d+) bits.* generates (?:\d+ or )?(\d+) bits")
+_WIDTHS = re.compile(r"expects (\d+) bits?.* generates (?:\d+ or )?(\d+) bits")
 _LOOP = re.compile(r"found logic loop in module .*\n(?:[ \t]+.*\n)*")
 _WIRE = re.compile(r"wire \\(?P<name>\S+)")
 _PLACE = re.compile(r"source: (?P<file>[\w.-]+):(?P<line>\d+)")

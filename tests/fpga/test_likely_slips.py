@@ -53,6 +53,12 @@ SLIPS = {  # what is edited, what is said, and the line that is quoted with it
     "elif": ("else if", "elif", "`elif` is written `else if`", 8),
     "no endmodule": ("endmodule\n", "", "The `module` of line 1 has no `endmodule`", 1),
     "misspelt": ("  count <= count + x", "  cuont <= count + x", "`cuont` should be `count`", 9),
+    "a word of the language": (
+        "count;",
+        "count; logic before;",
+        "`before` is a word of SystemVerilog itself",
+        4,
+    ),
     "not declared": ("  logic [7:0] count;", "  ", "`count` is declared nowhere", 5),
 }
 

@@ -114,6 +114,7 @@ folding_one_more = edited("folding_one_more", SLOWEST, SLOWEST.replace("2 * lane
 folding_lanes_counted = edited("folding_lanes_counted", "wider @ dsps", "wider.sum()")
 folding_first_times = edited("folding_first_times", "cycles / lanes", "cycles / 1")
 folding_floored = edited("folding_floored", "cycles / lanes", "cycles // lanes")
+folding_ceiled = edited("folding_ceiled", "cycles / lanes", "-(-cycles // lanes)")
 folding_fastest = edited("folding_fastest", "times.max()", "times.min()")
 folding_cheapest = edited(
     "folding_cheapest", SLOWEST, SLOWEST.replace("times == times.max()", "dsps == dsps.min()")
@@ -241,6 +242,7 @@ PLANTED = {
         (folding_to_128, "The lanes end at 128"),
         (folding_last_slowest, "only the last has got more lanes"),
         (folding_floored, "are rounded down before they are compared"),
+        (folding_ceiled, "rounded up before they are compared"),
         (folding_fastest, "The fastest layer gets more lanes"),
         (folding_all_spent, "What was left of the budget is spent"),
         (folding_alike, "All layers have the same number of lanes"),

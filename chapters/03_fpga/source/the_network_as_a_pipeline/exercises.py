@@ -3,6 +3,8 @@
 Dense: an order of columns or weights is a shape, and a line names all of its axes.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
@@ -19,6 +21,7 @@ LAYERS = {  # images, inputs, outputs: few sizes, because each is compiled
     "seven images of one weight": (7, 1, 1),
     "the example of the lesson": (1, 3, 2),
     "five images of them": (5, 3, 2),
+    "the largest sum": (1, 1024, 1),  # beyond 25 bits
     "many": (2, 11, 133),  # more outputs than any power of two that a slice of k may stop at
 }
 A_PIPELINE = 3  # cycles that a sum may be on its way, where ours needs one
@@ -30,6 +33,8 @@ def layer(rng: np.random.Generator, images: int, D: int, K: int) -> tuple[np.nda
     w = rng.choice(np.setdiff1d(np.arange(-128, 128), 0), (K, D)).astype(np.int8)
     x.flat[:2] = (127, -128)[: min(x.size, 2)]
     w.flat[:2] = (-128, 127)[: min(w.size, 2)]
+    if D > 1000:
+        x[:], w[:] = -128, -128
     return x, w
 
 
@@ -84,6 +89,16 @@ def narrowed(x: np.ndarray, w: np.ndarray, kind: type) -> np.ndarray:
     return terms.sum(axis=2, dtype=np.int64).ravel()
 
 
+def cut(numbers: np.ndarray, bits: int) -> np.ndarray:
+    """The last bits of whole numbers, the first of which is a sign."""
+    return (numbers + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
+
+
+def sums_of(bits: int) -> Callable:
+    """The memory's sums wrap round in so many bits; what comes out does not."""
+    return lambda x, w: cut(last_lost(x, w), bits) + always_cleared(x, w)
+
+
 def one_sum(x: np.ndarray, w: np.ndarray) -> np.ndarray:
     """One register for the sums of all outputs: each goes on from its neighbour's."""
     terms = x.astype(np.int64)[:, :, None] * w.T.astype(np.int64)
@@ -120,6 +135,8 @@ columns = rtl_exercise(
         "in_8_bits": in_8_bits,
         "unsigned_bytes": lambda x, w: narrowed(x, w, np.uint8),
         "unsigned_products": lambda x, w: narrowed(x, w, np.uint16),
+        **{f"memory_of_{n}_bits": sums_of(n) for n in (16, 20, 24)},
+        **{f"in_{n}_bits": lambda x, w, n=n: cut(sums(x, w), n) for n in (16, 20, 24)},
         "one_sum": one_sum,
         "no_signs": no_signs,
         "first_alone": lambda x, w: sums(x[:, :1], w[:, :1]),
@@ -179,6 +196,11 @@ def already_pixels(w: np.ndarray, C: int, H: int, W: int) -> np.ndarray:
     return w.reshape(-1, H, W, C).transpose(3, 1, 2, 0).reshape(C * H * W, -1)
 
 
+def sizes_exchanged(w: np.ndarray, C: int, H: int, W: int) -> np.ndarray:
+    """As if a column of w went row by row, and in a row channel by channel."""
+    return w.reshape(-1, H, C, W).transpose(1, 3, 2, 0).reshape(H * W * C, -1)
+
+
 stream_order = exercise(
     "fpga.stream_order",
     oracle=by_axes(2, 3, 1),
@@ -191,6 +213,7 @@ stream_order = exercise(
         "outputs_between": outputs_between,
         "as_it_is": lambda w, C, H, W: w.reshape(C * H * W, -1),
         "already_pixels": already_pixels,
+        "sizes_exchanged": sizes_exchanged,
     },
     forbidden=(*LIBRARIES, "labkit.fpga"),
     dtype="any",
@@ -255,6 +278,9 @@ queue_depth = exercise(
         "average": wrong_depth.average,
         "same_cycle": wrong_depth.same_cycle,
         "stays_longer": wrong_depth.stays_longer,
+        "longest_wait": wrong_depth.longest_wait,
+        "rounded_down": wrong_depth.rounded_down,
+        "when_they_leave": wrong_depth.when_they_leave,
     },
     forbidden=(*LIBRARIES, "labkit.fpga"),
     dtype="any",

@@ -42,6 +42,12 @@ sixteen_sums = edited(
     "first_value ? 0 : sums[k[3:0]]",
     ("begin sums[k] <=", "begin sums[k[3:0]] <="),
 )
+sums_of_20_bits = edited(
+    "sums_of_20_bits",
+    "sums [256], total",
+    "total; logic signed [19:0] sums [256]",
+    ("sums[k] <= total", "sums[k] <= 20'(total)"),
+)
 held_sum_out = edited("held_sum_out", "y_data <= total;", "y_data <= sums[k];")
 eight_bits = edited("eight_bits", "x_data * w_data", "$signed(8'(x_data * w_data))")
 bytes_of_products = edited("bytes_of_products", "x_data * w_data", "{24'b0, 8'(x_data * w_data)}")
@@ -183,6 +189,7 @@ PLANTED = {
         (valid_stays, "Ours hands this word over in cycle 2794"),
         (unreset, "not after a second one in the middle of a run"),
         (held_sum_out, "held before this clock edge"),
+        (sums_of_20_bits, "The sums in the memory have 20 bits"),
         (sixteen_sums, "y[0] is 29987; it should be -2325"),
         (eight_bits, "Each product is cut to 8 bits."),
         (bytes_of_products, "cut to 8 bits without a sign"),
@@ -225,6 +232,7 @@ PLANTED = {
 
 one = (np.array([[5]], np.int8), np.array([[-3]], np.int8))  # an image, an input, an output
 RIGHT_ON = dict.fromkeys([on_and_on, no_old_sum, a_single_sum, positive], one)
+RIGHT_ON[sums_of_20_bits] = one
 RIGHT_ON[order_kept] = (np.array([[1, 2]]), 2, 1, 1)
 RIGHT_ON[depth_kept] = (np.array([0, 1]), 9)
 RIGHT_ON[out_with_the_first] = RIGHT_ON[out_with_each] = one

@@ -48,6 +48,15 @@ def without_with(accelerator, dma, words, images):
     return np.array(got).view("i4").reshape(images, 10)
 
 
+def in_64_bits(accelerator, dma, words, images):
+    return without_with(accelerator, dma, words, images).astype("i8")
+
+
+def a_job_for_each(accelerator, dma, words, images):
+    parts = words.reshape(images, -1)
+    return np.concatenate([without_with(accelerator, dma, part, 1) for part in parts])
+
+
 def wipes(accelerator, dma, words, images):
     from pynq import allocate
 
@@ -252,6 +261,15 @@ def twenty_photographs(right, got):
     return photograph_by_photograph(right[:20], got[:20])
 
 
+def nearly_equal(right, got):
+    labels = photograph_by_photograph(right, got)[1]
+    return int((~np.isclose(right, got)).any(axis=1).sum()), labels
+
+
+def in_single(right, got):
+    return photograph_by_photograph(right.astype("f4"), got.astype("f4"))
+
+
 def with_torch(right, got):
     import torch
 
@@ -273,7 +291,9 @@ PLANTED = {
         (forgets_start, "a register has to start it first"),
         (small_buffer, "is full, and no word came with last"),
         (large_halves_first, "The two numbers of each word are swapped"),
-        (floating, "whole numbers of 4 bytes"),
+        (floating, "dtype float32; it should be int32"),
+        (in_64_bits, "dtype int64; it should be int32"),
+        (a_job_for_each, "One job is asked for"),
         (by_columns, "a row for each image"),
         (copies_early, "the result holds only zeros"),
         (never_receives, "No transfer was started on the receive channel"),
@@ -318,6 +338,8 @@ PLANTED = {
         (one_by_one, "The wrong numbers are counted one by one"),
         (whole_rows, "only where all its numbers differ"),
         (row_sums, "two wrong numbers can leave a sum as it is"),
+        (nearly_equal, "Numbers that are nearly equal"),
+        (in_single, "compared in float32"),
         (sizes, "The largest numbers are compared by their size"),
         (least, "The places of the smallest numbers"),
         (absolute, "without their signs"),

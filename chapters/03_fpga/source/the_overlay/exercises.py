@@ -62,6 +62,14 @@ send_rows = exercise(
         "from_the_start": wrong_writes.from_the_start,
         "to_the_end": wrong_writes.to_the_end,
         "receives": wrong_writes.receives,
+        "rows_added": wrong_writes.rows_added,
+        "up_to_the_last": wrong_writes.up_to_the_last,
+        "last_byte": wrong_writes.last_byte,
+        "end_address": wrong_writes.end_address,
+        "in_words": wrong_writes.in_words,
+        "decimal": wrong_writes.decimal,
+        "eight_bytes": wrong_writes.rows_of(lambda x: 8),
+        "two_bytes": wrong_writes.rows_of(lambda x: 2 * x.shape[1]),
         "length_first": wrong_writes.length_first,
         "offsets": wrong_writes.offsets,
         "last_row": wrong_writes.last_row,
@@ -131,6 +139,29 @@ def whole_pieces(x: np.ndarray) -> np.ndarray:
     return np.where(np.arange(len(x)) < whole, ~x, 0).astype(x.dtype)
 
 
+def one_place(x: np.ndarray) -> np.ndarray:
+    """As if every piece were copied to the beginning of y."""
+    found = np.zeros_like(x)
+    for start in range(0, len(x), most_words(x)):
+        part = ~x[start : start + most_words(x)]
+        found[: len(part)] = part
+    return found
+
+
+def too_long(x: np.ndarray) -> np.ndarray:
+    """As if pieces had more words than fit; raises what pynq raises."""
+    if len(x) > most_words(x):
+        raise ValueError
+    return ~x
+
+
+def of_the_example(x: np.ndarray) -> np.ndarray:
+    """As if each transfer could have 63 words; raises what pynq raises."""
+    if min(len(x), 63) > most_words(x):
+        raise ValueError
+    return ~x
+
+
 def unsent(board: PrivateBoard, x: np.ndarray) -> str | None:
     """What is wrong where not all words went through the module, or in too many transfers."""
     ended = [event.what for event in board.machine.traffic.events() if event.kind == "ends"]
@@ -167,6 +198,9 @@ through_dma = board_exercise(
         "first_piece": first_piece,
         "first_pieces": first_pieces,
         "whole_pieces": whole_pieces,
+        "one_place": one_place,
+        "too_long": too_long,
+        "of_the_example": of_the_example,
     },
     demand=unsent,
 )
@@ -247,6 +281,7 @@ brighten = rtl_exercise(
     outputs=("out_data", "out_last"),
     cycles=lambda x, amount, packet: len(x) + 2,
     keeps=1,
+    early_ready=True,
     gates={"ff": 24, "lut": 60, "dsp": 0},
 )
 

@@ -111,6 +111,7 @@ tree = rtl_exercise(
     proves="",
     cycles=lambda x: len(x) + 3,
     keeps=1,
+    early_ready=True,
     clock=0.8,
 )
 

@@ -92,6 +92,7 @@ mac_array = rtl_exercise(
     },
     cycles=lambda x, w: x.size + A_PIPELINE,
     keeps=1,
+    early_ready=True,
     gates={"dsp": 4, "lut": 400, "ff": 400},
     gate_parameters={"LANES": 4},
 )

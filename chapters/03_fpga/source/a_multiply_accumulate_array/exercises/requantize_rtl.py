@@ -50,6 +50,17 @@ def in_32_bits(sums: np.ndarray, m: np.ndarray, shift: int) -> np.ndarray:
     return clamped(plus_half(sums, m, shift).astype(np.int32) >> shift)
 
 
+def plus_first(sums: np.ndarray, m: np.ndarray, shift: int) -> np.ndarray:
+    """1 is added, and the sum shifted to the left and back, in 48 bits."""
+    left = (sums.astype(np.int64) * m + 1) << 16 + shift - 1  # bit 47 at the end of 64
+    return clamped(left >> 16 + shift)
+
+
+def far_away(sums: np.ndarray, m: np.ndarray, shift: int) -> np.ndarray:
+    """The half is added to the shift."""
+    return clamped(sums.astype(np.int64) * m >> min(shift + 2 ** (shift - 1), 63))
+
+
 def requantize_cases(rng: np.random.Generator) -> Iterable[Case]:
     """Sums of both signs, most of them between -128 and 300 after the shift."""
     sizes = {
@@ -113,9 +124,12 @@ requantize_rtl = rtl_exercise(
         "one_place_less": lambda sums, m, shift: clamped(plus_half(sums, m, shift) >> shift - 1),
         "half_taken_away": lambda *args: clamped(scaled(*args, half=-0.5)),
         "always_16": lambda sums, m, shift: requantize_oracle(sums, m, 16),
+        "plus_first": plus_first,
+        "far_away": far_away,
     },
     cycles=lambda sums, m, shift: len(sums) + A_PIPELINE,
     keeps=1,
+    early_ready=True,
     gates={"dsp": 2, "lut": 200, "ff": 200},
     gate_parameters={"SHIFT": 16},
 )

@@ -87,6 +87,7 @@ add_tlast = rtl_exercise(
     outputs=("out_data", "out_last"),
     cycles=lambda x, length: len(x) + 2,
     keeps=1,
+    early_ready=True,
     gates={"ff": 48, "lut": 80, "dsp": 0},
     gate_parameters={"LENGTH": 2999},
 )
