@@ -129,9 +129,11 @@ def _cause(exercise: Exercise, trials: list[Trial], output: int | None) -> str |
     """A sentence; `output` is the position of the wrong output, None where no one is known."""
     # A kernel that was stopped has no values: its case speaks for and against no wrong idea.
     trials = [trial for trial in trials if not isinstance(trial.error, Refused)]
-    for misconception in exercise.misconceptions:
-        if _fits(exercise, misconception, trials, output):
-            return misconception.sentence
+    # An idea that explains all outputs comes before one that explains the wrong one alone.
+    for place in (None, output) if len(exercise.outputs) > 1 else (output,):
+        for misconception in exercise.misconceptions:
+            if _fits(exercise, misconception, trials, place):
+                return misconception.sentence
     for place in _also_wrong(exercise, trials, output):
         for misconception in exercise.misconceptions:
             alone = _keeps(exercise, misconception, trials, output)

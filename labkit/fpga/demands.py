@@ -32,8 +32,8 @@ RESOURCES = {"lut": "LUTs", "ff": "flip-flops", "dsp": "DSPs", "bram36": "block 
 # Enough to fill and to empty what a learner writes: a solver may take minutes for twice as many.
 CYCLES = 10
 UNPROVED = (
-    "The solver found no answer in time. What is kept in fewer registers is easier for it: a number "
-    "that follows from others, such as how many words wait, need not be kept."
+    "The solver found no answer in time. What is kept in fewer registers is easier for it: a "
+    "number that follows from others, such as how many words wait, need not be kept."
 )
 NOT_RUN = "Your module was not run."
 WORDS_RIGHT = "The words are right, but the rest was not judged."

@@ -87,6 +87,15 @@ def test_the_module_without_a_slip_is_sound():
     lint(read_sources(MODULE, "m"), {})
 
 
+@pytest.mark.parametrize("words", [1, 2, 5])
+def test_an_index_may_have_more_bits_than_a_memory_needs(words):
+    memory = (
+        f"logic [7:0] count, kept [{words}];\n  always_ff @(posedge clk) kept[count] <= x_data;"
+    )
+    text = MODULE.replace("logic [7:0] count;", memory).replace("count + 1", "kept[count]")
+    lint(read_sources(text, "m"), {})
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [

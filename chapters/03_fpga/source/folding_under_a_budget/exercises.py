@@ -111,6 +111,7 @@ bound = exercise(
         "rounded_apart": wrong_bound.rounded_apart,
         "parts_dropped": wrong_bound.parts_dropped,
         "upside_down": wrong_bound.upside_down,
+        "side_by_side": wrong_bound.side_by_side,
         "never_streamed": wrong_bound.never_streamed,
         "first_three": wrong_bound.some_layers(slice(3)),
         "against_sum": wrong_bound.against_sum,
@@ -202,6 +203,8 @@ folding = exercise(
     cases=cases_of(BUDGETS, budgeted),
     wrong={
         "at_most_128": at_most(128),
+        "at_most_16": at_most(16),
+        "at_most_32": at_most(32),
         "at_most_64": at_most(64),
         "at_most_256": at_most(256),
         "at_most_512": at_most(512),

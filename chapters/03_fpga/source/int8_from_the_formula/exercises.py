@@ -146,6 +146,8 @@ accumulator_bits = exercise(
         "all_one_sign": wrong_bits.all_one_sign,
         "room_for_way": wrong_bits.room_for_way,
         "largest_plus_1": wrong_bits.largest_plus_1,
+        "along_inputs": wrong_bits.along_inputs,
+        "worst_of_all": wrong_bits.worst_of_all,
         "widths_added": wrong_bits.widths_added,
         "any_weights": wrong_bits.any_weights,
         "high_alone": wrong_bits.high_alone,

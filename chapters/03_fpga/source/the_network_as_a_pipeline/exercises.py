@@ -3,14 +3,13 @@
 Dense: an order of columns or weights is a shape, and a line names all of its axes.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
 from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
 from labkit.fpga.given_modules import COLUMN_COUNTER
 from labkit.fpga.rtl_exercise import Drive, rtl_exercise
 from labkit_lessons.fpga.the_network_as_a_pipeline.solutions import SOLUTIONS
+from labkit_lessons.fpga.the_network_as_a_pipeline.wrong import columns as wrong_columns
 from labkit_lessons.fpga.the_network_as_a_pipeline.wrong import queue_depth as wrong_depth
 
 # --- fpga.columns: x int8[images, D], w int8[K, D] -> the sums of each image, int64[images * K]
@@ -21,7 +20,7 @@ LAYERS = {  # images, inputs, outputs: few sizes, because each is compiled
     "seven images of one weight": (7, 1, 1),
     "the example of the lesson": (1, 3, 2),
     "five images of them": (5, 3, 2),
-    "the largest sum": (1, 1024, 1),  # beyond 25 bits
+    "the largest sum": (1, 1100, 1),  # beyond 25 bits
     "many": (2, 11, 133),  # more outputs than any power of two that a slice of k may stop at
 }
 A_PIPELINE = 3  # cycles that a sum may be on its way, where ours needs one
@@ -46,78 +45,6 @@ def drive(x: np.ndarray, w: np.ndarray) -> Drive:
     return Drive(inputs, {"y": images * K}, {"INPUTS": D, "OUTPUTS": K})
 
 
-def sums(x: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """The sums of each image, without loss."""
-    return (x.astype(np.int64) @ w.T.astype(np.int64)).ravel()
-
-
-def never_cleared(x: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """The sums of an image go on from those of the one before."""
-    return np.cumsum(sums(x, w).reshape(len(x), -1), axis=0).ravel()
-
-
-def always_cleared(x: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """The last product alone."""
-    return sums(x[:, -1:], w[:, -1:])
-
-
-def first_lost(x: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """The product of the first value is not added."""
-    return sums(x[:, 1:], w[:, 1:])
-
-
-def last_lost(x: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """The product of the last value is not added."""
-    return sums(x[:, :-1], w[:, :-1])
-
-
-def sum_before(x: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """What the memory held: without the last product; of one value, the sum of the image before."""
-    if x.shape[1] > 1:
-        return last_lost(x, w)
-    return np.append(np.zeros(len(w), np.int64), sums(x[:-1], w))
-
-
-def in_8_bits(x: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """Each product wraps round in 8 bits."""
-    return narrowed(x, w, np.int8)
-
-
-def narrowed(x: np.ndarray, w: np.ndarray, kind: type) -> np.ndarray:
-    """Each product becomes this kind of number before it is added."""
-    terms = (x.astype(np.int64)[:, None] * w.astype(np.int64)).astype(kind)
-    return terms.sum(axis=2, dtype=np.int64).ravel()
-
-
-def cut(numbers: np.ndarray, bits: int) -> np.ndarray:
-    """The last bits of whole numbers, the first of which is a sign."""
-    return (numbers + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
-
-
-def sums_of(bits: int) -> Callable:
-    """The memory's sums wrap round in so many bits; what comes out does not."""
-    return lambda x, w: cut(last_lost(x, w), bits) + always_cleared(x, w)
-
-
-def one_sum(x: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """One register for the sums of all outputs: each goes on from its neighbour's."""
-    terms = x.astype(np.int64)[:, :, None] * w.T.astype(np.int64)
-    terms[:, 0, :-1] = 0  # while the first value is there, each product takes the place of the sum
-    flat = terms.reshape(len(x), -1)
-    return np.cumsum(flat, axis=1)[:, -len(w) :].ravel()
-
-
-def every_step(x: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """A word comes out for each weight: as many of them as there are sums."""
-    terms = x.astype(np.int64)[:, :, None] * w.T.astype(np.int64)
-    return np.cumsum(terms, axis=1).ravel()[: len(x) * len(w)]
-
-
-def no_signs(x: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """The bytes are taken for numbers from 0 to 255."""
-    return (x.view(np.uint8).astype(np.int64) @ w.view(np.uint8).T.astype(np.int64)).ravel()
-
-
 columns = rtl_exercise(
     "fpga.columns",
     top="columns",
@@ -125,24 +52,8 @@ columns = rtl_exercise(
     support=[COLUMN_COUNTER],
     drive=drive,
     cases=cases_of(LAYERS, layer),
-    oracle=sums,
-    wrong={
-        "never_cleared": never_cleared,
-        "always_cleared": always_cleared,
-        "first_lost": first_lost,
-        "last_lost": last_lost,
-        "sum_before": sum_before,
-        "in_8_bits": in_8_bits,
-        "unsigned_bytes": lambda x, w: narrowed(x, w, np.uint8),
-        "unsigned_products": lambda x, w: narrowed(x, w, np.uint16),
-        **{f"memory_of_{n}_bits": sums_of(n) for n in (16, 20, 24)},
-        **{f"in_{n}_bits": lambda x, w, n=n: cut(sums(x, w), n) for n in (16, 20, 24)},
-        "one_sum": one_sum,
-        "no_signs": no_signs,
-        "first_alone": lambda x, w: sums(x[:, :1], w[:, :1]),
-        "every_step": every_step,
-        "added": lambda x, w: sums(x, np.ones_like(w)) + sums(np.ones_like(x), w),
-    },
+    oracle=wrong_columns.sums,
+    wrong=wrong_columns.WRONG,
     cycles=lambda x, w: len(x) * w.size + A_PIPELINE,
     keeps=1,
     gates={"dsp": 1, "lut": 250, "ff": 150},

@@ -227,11 +227,11 @@ whole_rows = edit(DIFFERS, "whole_rows", "np.any(", "np.all(")
 row_sums = edit(DIFFERS, "row_sums", ANY, "right.sum(axis=1) != got.sum(axis=1)")
 sizes = edit(DIFFERS, "sizes", LABELS, LABELS.replace("argmax", "max"))
 least = edit(DIFFERS, "least", LABELS, LABELS.replace("argmax", "argmin"))
-by_argsort = edit(  # of equal numbers, none is sure to be the last
+by_argsort = edit(  # of equal numbers, the last one
     DIFFERS,
     "by_argsort",
     LABELS,
-    "np.argsort(right, axis=1)[:, -1] != np.argsort(got, axis=1)[:, -1]",
+    "np.argsort(right, 1, 'stable')[:, -1] != np.argsort(got, 1, 'stable')[:, -1]",
 )
 absolute = edit(DIFFERS, "absolute", "right != got", "abs(right) != abs(got)")
 mean_of_each = edit(
@@ -316,7 +316,7 @@ PLANTED = {
         (half_speed, "clock cycles, and"),
         (never_reset, "not after a second one in the middle of a run"),
         (divides, "LUTs, and"),
-        (eight_bits, "8 bits count no further"),
+        (eight_bits, "count has too few bits"),
     ],
     DONE: [
         (holds_nothing, "What the circuit holds is forgotten"),
@@ -347,7 +347,7 @@ PLANTED = {
         (other_order, "The two counts are swapped"),
         (first_photograph_kept, "something is kept from one call"),
         (twenty_photographs, "is 20; it should be 35"),
-        (by_argsort, "Case: equal numbers in all places"),
+        (by_argsort, "If several numbers are the largest"),
         (subtracts, "changes its input"),
         (with_torch, "torch"),
     ],

@@ -66,6 +66,7 @@ send_rows = exercise(
         "up_to_the_last": wrong_writes.up_to_the_last,
         "last_byte": wrong_writes.last_byte,
         "end_address": wrong_writes.end_address,
+        "to_the_row": wrong_writes.to_the_row,
         "in_words": wrong_writes.in_words,
         "decimal": wrong_writes.decimal,
         "eight_bytes": wrong_writes.rows_of(lambda x: 8),
@@ -258,6 +259,16 @@ WRONG = SimpleNamespace(
     darker=with_pixels(lambda x, amount: np.maximum(x - amount, 0)),
     always_white=with_pixels(lambda x, amount: np.full_like(x, 255)),
     turned=with_pixels(lambda x, amount: np.where(x < 255 - amount, 255, (x + amount) % 256)),
+    joined=with_pixels(lambda x, amount: x | amount),
+    top_bits=with_pixels(
+        lambda x, amount: np.where((x > 127) & (amount > 127), 255, (x + amount) % 256)
+    ),
+    with_signs=with_pixels(
+        lambda x, amount: np.where(
+            x.astype(np.int8) > np.int64(255 - amount).astype(np.int8), 255, (x + amount) % 256
+        )
+    ),
+    stays_last=with_last(np.maximum.accumulate),
     late_last=with_last(lambda last: np.append(0, last[:-1])),
     no_last=with_last(np.zeros_like),
     always_last=with_last(np.ones_like),

@@ -50,6 +50,18 @@ def in_32_bits(sums: np.ndarray, m: np.ndarray, shift: int) -> np.ndarray:
     return clamped(plus_half(sums, m, shift).astype(np.int32) >> shift)
 
 
+def product_in_32_bits(sums: np.ndarray, m: np.ndarray, shift: int) -> np.ndarray:
+    """The product alone wraps round in 32 bits."""
+    product = (sums.astype(np.int64) * m).astype(np.int32).astype(np.int64)
+    return clamped((product + 2 ** (shift - 1)) >> shift)
+
+
+def bit_7_alone(sums: np.ndarray, m: np.ndarray, shift: int) -> np.ndarray:
+    """A number whose bit 7 is 1 becomes 127, and of another one the low byte is taken."""
+    low = scaled(sums, m, shift) % 256
+    return np.where(low > 127, 127, low)
+
+
 def plus_first(sums: np.ndarray, m: np.ndarray, shift: int) -> np.ndarray:
     """1 is added, and the sum shifted to the left and back, in 48 bits."""
     left = (sums.astype(np.int64) * m + 1) << 16 + shift - 1  # bit 47 at the end of 64
@@ -124,6 +136,11 @@ requantize_rtl = rtl_exercise(
         "one_place_less": lambda sums, m, shift: clamped(plus_half(sums, m, shift) >> shift - 1),
         "half_taken_away": lambda *args: clamped(scaled(*args, half=-0.5)),
         "always_16": lambda sums, m, shift: requantize_oracle(sums, m, 16),
+        "low_byte_compared": lambda *given: clamped(scaled(*given) % 256) * (scaled(*given) >= 0),
+        "bit_7_alone": bit_7_alone,
+        "no_sign": lambda *given: clamped(abs(scaled(*given))),
+        "sums_clamped": lambda sums, m, shift: requantize_oracle(np.minimum(sums, 127), m, shift),
+        "product_in_32_bits": product_in_32_bits,
         "plus_first": plus_first,
         "far_away": far_away,
     },

@@ -158,6 +158,12 @@ def upside_down(work, multipliers, image_bytes, weight_bytes, resident, width):
     return larger(max(multipliers / work), stream)
 
 
+def side_by_side(work, multipliers, image_bytes, weight_bytes, resident, width):
+    """Pixels and weights come at the same time."""
+    weights = 0 if resident else beats(weight_bytes, width)
+    return larger(max(work / multipliers), max(beats(image_bytes, width), weights))
+
+
 def never_streamed(work, multipliers, image_bytes, weight_bytes, resident, width):
     """The weights are always resident."""
     return larger(max(work / multipliers), beats(image_bytes, width))

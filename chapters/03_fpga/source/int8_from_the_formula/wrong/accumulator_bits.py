@@ -148,6 +148,18 @@ def largest_plus_1(w, b, low, high):
     return int(np.ceil(np.log2(largest + 1))) + 1
 
 
+def along_inputs(w, b, low, high):
+    """The products of an input are added up, over all channels."""
+    smallest, largest = products(w, low, high)
+    return bits_for(smallest.sum(axis=0).min() + b.min(), largest.sum(axis=0).max() + b.max())
+
+
+def worst_of_all(w, b, low, high):
+    """As many of the largest product as there are inputs, and the largest bias."""
+    worst = np.abs(products(w, low, high)).max() * w.shape[1] + np.abs(b).max()
+    return signed_bits(-int(worst), int(worst))
+
+
 def widths_added(w, b, low, high):
     """8 bits of a weight, those of an input, and the logarithm of how many there are."""
     return 8 + signed_bits(low, high) + int(np.ceil(np.log2(w.shape[1])))

@@ -125,6 +125,11 @@ who_is_done = exercise(
         "halted": with_send(lambda sent, room, length: (room >= length) | (sent <= room)),
         "either": with_receive(lambda sent, room, length: (sent >= length) | (room >= length)),
         "by_sent": with_receive(lambda sent, room, length: sent >= length),
+        "at_the_end": with_receive(
+            lambda sent, room, length: (
+                np.minimum(np.minimum(sent, room), length) >= np.minimum(sent, length)
+            )
+        ),
         "multiples": with_receive(
             lambda sent, room, length: np.minimum(sent, room) % length + (room == 0) == 0
         ),

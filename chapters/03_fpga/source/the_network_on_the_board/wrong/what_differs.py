@@ -68,6 +68,7 @@ WRONG = {
         )
     ),
     "of_places": second(lambda right, got: int((right.argmax(0) != got.argmax(0)).sum())),
+    "of_sizes": second(differing(lambda x: abs(x).argmax(axis=1))),
     "sorted_numbers": second(differing(lambda x: np.sort(x, axis=1))),
     "single_numbers": first(lambda right, got: int((right != got).sum())),
     "all_ten": first(lambda right, got: int((right != got).all(axis=1).sum())),

@@ -98,6 +98,11 @@ def end_address(base, address, x, first, count):
     return _writes(base, address + first * _row(x), address + (first + count) * _row(x))
 
 
+def to_the_row(base, address, x, first, count):
+    """`count` is the number of the last row."""
+    return _writes(base, address + first * _row(x), (count - first + 1) * _row(x))
+
+
 def in_words(base, address, x, first, count):
     """The length in words of the DMA."""
     return _writes(base, address + first * _row(x), count * _row(x) // 4)

@@ -183,3 +183,21 @@ def one_further(frame, box, side):
     """The box begins a pixel further on; at the frame's end, its last pixels again."""
     left, top, width, height = box
     return photograph(areas(cut(frame, left + 1, top + 1, width, height), side).mean(axis=(1, 3)))
+
+
+def sides_of_areas_swapped(frame, box, side):
+    """The rows and the columns of an area are taken for each other in the reshape."""
+    picture = cut(frame, *box)
+    height, width, colours = picture.shape
+    mixed = picture.reshape(side, width // side, side, height // side, colours)
+    return photograph(mixed.mean(axis=(1, 3)))
+
+
+def last_pixel(frame, box, side):
+    """The last pixel of each area."""
+    return photograph(areas(cut(frame, *box), side)[:, -1, :, -1])
+
+
+def rows_alone(frame, box, side):
+    """The mean of the first column of each area."""
+    return photograph(areas(cut(frame, *box), side).mean(axis=1)[:, :, 0])

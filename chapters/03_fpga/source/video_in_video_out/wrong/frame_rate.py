@@ -133,3 +133,8 @@ def clock_of_the_lesson(cycles, units, clock, camera):
 def two_groups(cycles, units, clock, camera):
     """Unit 0, and all others as one."""
     return limited(camera, clock / sum(cycles), clock / max(busy(cycles, np.minimum(units, 1))))
+
+
+def alone_by_a_step(cycles, units, clock, camera):
+    """One frame at a time takes the cycles of its longest step."""
+    return limited(camera, clock / max(cycles), clock / max(busy(cycles, units)))

@@ -145,3 +145,8 @@ def shift_of_each(kernel):
 def away_from_0(kernel):
     """Each tap is rounded to the next whole number away from 0."""
     return taken(kernel, largest(byte, kernel), lambda taps: np.copysign(np.ceil(abs(taps)), taps))
+
+
+def always_7(kernel):
+    """The shift of the example."""
+    return taken(kernel, 7)
