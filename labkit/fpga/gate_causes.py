@@ -9,6 +9,11 @@ from labkit.fpga.synthesize import Synthesis
 _DIVIDES = re.compile(r"[%/](?!=)\s*(?!(?:2|4|8|16|32|64)\b)\w")
 _MEMORY = re.compile(r"\blogic\b[^;]*?\b(?P<name>\w+)\s*\[[^\]]+\]\s*[;,]")
 _BEYOND = 25  # bits of a factor, of which a DSP takes one of 25 and one of 18
+_AT_ONCE = r"\bassign\b[^;]*=[^;]*\b{}\s*\["
+_READ_AT_ONCE = (
+    "`{}` is read without a clock edge, in an `assign`. A block RAM shows a word only after an "
+    "edge, so read it into a register, with `<=` in `always_ff`."
+)
 _NO_BLOCK_RAM = (
     "`{}` is in no block RAM, which is written and read at clock edges, a word in a cycle: a word "
     "that is read goes into a register, and no reset and no loop touches all of them."
@@ -37,8 +42,11 @@ def why_dear(synthesis: Synthesis, limits: Mapping[str, int], text: str) -> str 
     bare = without_comments(text)
     cells = {name for name, count in synthesis.cells.items() if count}
     memory = _MEMORY.search(bare)
-    if memory and limits.get("bram36") and not synthesis.bram36.value:
-        return _NO_BLOCK_RAM.format(memory["name"])
+    if memory and limits.get("bram36"):
+        if re.search(_AT_ONCE.format(memory["name"]), bare):
+            return _READ_AT_ONCE.format(memory["name"])
+        if not synthesis.bram36.value:
+            return _NO_BLOCK_RAM.format(memory["name"])
     if memory and not any(name.startswith("RAM") for name in cells):
         return _NO_MEMORY.format(memory["name"])
     if _DIVIDES.search(bare):

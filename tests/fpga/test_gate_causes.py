@@ -26,6 +26,12 @@ def product(bits):
     ("report", "text", "limits", "said"),
     [
         (taken({"RAM64M": 3}), MEMORY, LIMITS, "`words` is in no block RAM"),
+        (
+            taken({"RAMB36E1": 1}, bram36=1),
+            MEMORY + " assign q = words[now];",
+            LIMITS,
+            "`words` is read without a clock edge",
+        ),
         (taken({"FDRE": 512}), MEMORY, {"lut": 40}, "`words` has become flip-flops"),
         (taken({"LUT6": 90}), "count % LENGTH == 3", LIMITS, "a division, or a remainder"),
         (taken({}, (product(8), product(9))), "a * b + c * d", LIMITS, "there are 2 multipliers"),
