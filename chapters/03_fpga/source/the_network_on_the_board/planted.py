@@ -373,3 +373,49 @@ RIGHT_ON = {
     one_more: SHORT,
 }
 HANGING = [forgets_start, never_receives, never_sends, small_buffer, no_waiting]
+
+# Of each class of slips: the cases that part it from what is right, or why it cannot matter.
+CLASSES = {
+    "fpga.run_job": {
+        "size": "case: two",
+        "rounding": "no: results are whole numbers that the function only looks at in another way",
+        "type": "case: one image",
+        "state": "case: one image again; case: one large image",
+        "cost": "case: two",
+        "handshake": "case: one image",
+        "forbidden": "no: a call that is not allowed is refused in every case",
+        "right": "no: every case takes start_last, without_with",
+    },
+    "fpga.who_is_done": {
+        "size": "case: prime",
+        "rounding": "no: bytes are counted in whole numbers that are never divided",
+        "type": "no: answers are true or false, and 1 and 0 are allowed for them",
+        "state": "case: nothing held",
+        "cost": "no: the text says nothing of what the computation itself may cost",
+        "handshake": "case: prime; case: nothing held",
+        "forbidden": "no: a call that is not allowed is refused in every case",
+        "right": "no: every case takes byte_by_byte, as_numbers",
+    },
+    "fpga.add_tlast": {
+        "size": "case: prime; case: a long packet",
+        "rounding": "no: bytes are counted and subtracted from 255, and nothing is rounded",
+        "type": "no: the ports and the counter have their widths from the stub, and others are "
+        "refused",
+        "state": "case: many",
+        "cost": "case: many",
+        "handshake": "case: prime",
+        "forbidden": "no: the text forbids nothing, and lint has its own sentence for what is no "
+        "circuit",
+        "right": "no: every case takes counts_down",
+    },
+    "fpga.what_differs": {
+        "size": "case: equal largest numbers",
+        "rounding": "case: large numbers",
+        "type": "case: equal largest numbers; case: large numbers",
+        "state": "case: two again",
+        "cost": "no: the text says nothing of what the counting itself may cost",
+        "handshake": "no: a function of two arrays has no neighbour that waits",
+        "forbidden": "no: a call that is not allowed is refused in every case",
+        "right": "no: every case takes photograph_by_photograph",
+    },
+}
