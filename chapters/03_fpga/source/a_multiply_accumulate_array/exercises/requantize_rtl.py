@@ -62,6 +62,12 @@ def bit_7_alone(sums: np.ndarray, m: np.ndarray, shift: int) -> np.ndarray:
     return np.where(low > 127, 127, low)
 
 
+def sum_of_33_bits(sums: np.ndarray, m: np.ndarray, shift: int) -> np.ndarray:
+    """The sum has a 0 in front, and the product wraps round in 48 bits."""
+    product = plus_half(sums.view(np.uint32), m, shift) << 16  # bit 47 at the end of 64
+    return clamped(product >> 16 + shift)
+
+
 def plus_first(sums: np.ndarray, m: np.ndarray, shift: int) -> np.ndarray:
     """1 is added, and the sum shifted to the left and back, in 48 bits."""
     left = (sums.astype(np.int64) * m + 1) << 16 + shift - 1  # bit 47 at the end of 64
@@ -132,6 +138,7 @@ requantize_rtl = rtl_exercise(
         "sum_without_a_sign": lambda sums, m, shift: requantize_oracle(
             sums.view(np.uint32), m, shift
         ),
+        "sum_of_33_bits": sum_of_33_bits,
         "shift_first": lambda sums, m, shift: clamped((sums.astype(np.int64) >> shift) * m),
         "one_place_less": lambda sums, m, shift: clamped(plus_half(sums, m, shift) >> shift - 1),
         "half_taken_away": lambda *args: clamped(scaled(*args, half=-0.5)),
