@@ -7,7 +7,15 @@ import numpy as np
 
 from labkit.checks.equality import as_array, first_index
 from labkit.checks.expected import Outputs
-from labkit.checks.items import Exercise, NotJudged, Refused, TooDear, Unsolved, Unsteady
+from labkit.checks.items import (
+    Exercise,
+    NotJudged,
+    OfNoCase,
+    Refused,
+    TooDear,
+    Unsolved,
+    Unsteady,
+)
 from labkit.checks.phrasing import (
     argument_name,
     counted,
@@ -50,9 +58,10 @@ def returned_arrays(exercise: Exercise, run: CaseRun) -> list[np.ndarray | None]
 
 def _raised(run: CaseRun) -> Problem:
     if isinstance(run.error, Refused):
-        kinds = {Unsolved: "stub", Unsteady: "later", TooDear: "cost", NotJudged: "unjudged"}
-        kind = kinds.get(type(run.error), "refused")
-        return Problem(kind, str(run.error), run.error.details)
+        kinds = {Unsolved: "stub", Unsteady: "later", NotJudged: "unjudged"}
+        kinds |= dict.fromkeys((TooDear, OfNoCase), "cost")
+        kind, of_case = kinds.get(type(run.error), "refused"), type(run.error) is not OfNoCase
+        return Problem(kind, str(run.error), run.error.details, of_case=of_case)
     where = line_blocks(run.line)
     if isinstance(run.error, SystemExit):
         headline = "The function ends the program: it calls `exit` or raises SystemExit."

@@ -129,10 +129,44 @@ def _cause(exercise: Exercise, trials: list[Trial], output: int | None) -> str |
     """A sentence; `output` is the position of the wrong output, None where no one is known."""
     # A kernel that was stopped has no values: its case speaks for and against no wrong idea.
     trials = [trial for trial in trials if not isinstance(trial.error, Refused)]
-    for misconception in exercise.misconceptions:
-        if _fits(exercise, misconception, trials, output):
-            return misconception.sentence
+    # An idea that explains all outputs comes before one that explains the wrong one alone.
+    for place in (None, output) if len(exercise.outputs) > 1 else (output,):
+        for misconception in exercise.misconceptions:
+            if _fits(exercise, misconception, trials, place):
+                return misconception.sentence
+    for place in _also_wrong(exercise, trials, output):
+        for misconception in exercise.misconceptions:
+            alone = _keeps(exercise, misconception, trials, output)
+            if not alone and _fits(exercise, misconception, trials, place):
+                return misconception.sentence
     return likely_cause(exercise, trials, output)
+
+
+def _also_wrong(exercise: Exercise, trials: list[Trial], output: int | None) -> list[int]:
+    """The positions of further outputs that are wrong: what explains one is behind the first.
+
+    A truth value is explained by too much.
+    """
+    if output is None or exercise.groups:
+        return []
+    others = range(output + 1, len(exercise.outputs))
+    return [
+        place
+        for place in others
+        if trials[0].expected[place].dtype.kind != "b"
+        and not all(equal(one.got[place], one.expected[place], exercise) for one in trials)
+    ]
+
+
+def _keeps(
+    exercise: Exercise, misconception: Misconception, trials: list[Trial], output: int
+) -> bool:
+    """Whether a misconception leaves an output as it should be."""
+    for trial in trials:
+        idea = _attempt(exercise, misconception.function, trial.case)
+        if isinstance(idea, Exception) or not equal(idea[output], trial.expected[output], exercise):
+            return False
+    return True
 
 
 def _fits(

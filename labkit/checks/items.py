@@ -45,6 +45,10 @@ class TooDear(Refused):
     """The same where only the cost is wrong: what is wrong in another case comes first."""
 
 
+class OfNoCase(TooDear):
+    """The same where the cost is that of the answer itself, whatever the case."""
+
+
 class Unsteady(Refused):
     """The same where the results are right, and not when the case runs under other conditions."""
 

@@ -51,13 +51,20 @@ def wrong(exercise: Exercise, diagnosis: Diagnosis) -> Message:
     if problem.kind == "unjudged":
         said = "So nothing is said of your answer; below, the course's own stands in for it."
         return Message("Not judged", problem.headline, (said,))
+    body = (*problem.details, *_shown_in(exercise, diagnosis), *_prints(diagnosis.run))
+    return _again(exercise, problem.headline, *body)
+
+
+def _shown_in(exercise: Exercise, diagnosis: Diagnosis) -> list[str]:
+    """The case that a problem shows in, if it is about one, and how many others are right."""
+    if not diagnosis.problem.of_case:
+        return []
     case = _case(exercise, diagnosis.run)
     if diagnosis.right == 1:
         case += " One case is right."
     elif diagnosis.right > 1:
         case += f" {diagnosis.right} cases are right."
-    body = (*problem.details, case, *_prints(diagnosis.run))
-    return _again(exercise, problem.headline, *body)
+    return [case]
 
 
 def endless(exercise: Exercise, run: CaseRun, idle: bool) -> Message:

@@ -148,6 +148,8 @@ def _of_one_kind(pairs: list[Pair], wrong: list[np.ndarray]) -> str | None:
         given.append(pair.got[mask])
         should_be.append(pair.want[mask])
         right.append(pair.want[~mask])
+    if pairs[0].want.dtype.kind == "b":  # a wrong one is the other one
+        return None
     if len(given) > 1 and _all_are(_is_zero, given):
         return "every wrong value is 0: what makes it 0, or leaves it unwritten?"
     any_right = any(values.size for values in right)

@@ -17,6 +17,7 @@ class Problem:
     details   what follows it, paragraph by paragraph
     output    the position of the output it is about, where it is about one
     index     of the first wrong element, where single elements are wrong
+    of_case   whether it is about the case that it shows in
     """
 
     kind: str
@@ -24,3 +25,4 @@ class Problem:
     details: tuple[str | Code, ...] = ()
     output: int | None = None
     index: tuple[int, ...] | None = None
+    of_case: bool = True

@@ -215,10 +215,11 @@ def output_slips(result: np.ndarray) -> Iterator[OutputSlip]:
         sentence = f"the result is that of a running sum's end{where}."
         yield sentence, partial(_total_everywhere, axis=axis)
     if result.dtype.kind in "iu":
-        for bits in (8, 16, 32):
+        for bits in (8, 12, 16, 18, 20, 24, 32):
             cut = f"the result is cut to {bits} bits"
-            yield f"{cut}, the first of which is a sign.", partial(_cut, kind=f"i{bits // 8}")
-            yield f"{cut}, without a sign.", partial(_cut, kind=f"u{bits // 8}")
+            least = 1 << bits - 1
+            yield f"{cut}, the first of which is a sign.", partial(_cut, bits=bits, least=-least)
+            yield f"{cut}, without a sign.", partial(_cut, bits=bits, least=0)
     yield from _result_slips()
 
 
@@ -260,8 +261,10 @@ def _total_everywhere(a: np.ndarray, axis: int) -> np.ndarray:
     return np.broadcast_to(total, a.shape)
 
 
-def _cut(a: np.ndarray, kind: str) -> np.ndarray:
-    return a.astype(kind).astype(a.dtype)
+def _cut(a: np.ndarray, bits: int, least: int) -> np.ndarray:
+    """The numbers from `least` on that have the same last bits."""
+    wide = a.astype(np.int64)
+    return (wide - least) % (1 << bits) + least
 
 
 def _result_slips() -> Iterator[OutputSlip]:

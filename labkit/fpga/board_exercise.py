@@ -28,6 +28,10 @@ UNWAITED = (
     "Your function returns while the {name} channel's transfer is not done: wait() for it. On a "
     "real board, the DMA may still be at work in a buffer that is gone."
 )
+NO_BUFFER = (
+    "`transfer` takes a buffer, which `allocate` makes in one piece of the board's memory. This is "
+    "an array of this computer's: copy it into a buffer, `buffer[:] = array`."
+)
 ZEROS = (
     "Words came back from the circuit, but the result holds only zeros. Copy the buffer that you "
     "received into, and only after recvchannel.wait(): the words are not there before."
@@ -155,7 +159,7 @@ class BoardJudge:
             try:
                 result = answer(*given, *inputs)
             except Exception as error:
-                raise _told(board, error) or error from None
+                raise _told(board, error) or _no_buffer(error) or error from None
             self._refuse_unwaited(board)
             return _copied(result), board, self._fault(result, board)
 
@@ -193,6 +197,14 @@ def _told(board: PrivateBoard, error: Exception) -> Refused | None:
         return Refused(board.told[-1])
     text = f": `{line.text}`" if line.text else "."
     return Refused(f"{board.told[-1]} It happens in {line}{text}")
+
+
+def _no_buffer(error: Exception) -> Refused | None:
+    """An array that pynq was given for a buffer; None for another error."""
+    if not isinstance(error, AttributeError) or error.name != "physical_address":
+        return None
+    line = learner_line(reversed([*walk_tb(error.__traceback__)]))
+    return Refused(NO_BUFFER if line is None else f"{NO_BUFFER} It happens in {line}.")
 
 
 def _copied(result: Any) -> Any:

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from labkit.checks.items import NotJudged, Refused, TooDear
+from labkit.checks.items import NotJudged, OfNoCase, Refused, TooDear
 from labkit.checks.render import Code
 from labkit.fpga import place_and_route, prove, synthesize
-from labkit.fpga.errors import RTLError, ToolError, ToolMissing
+from labkit.fpga.errors import OutOfTime, RTLError, ToolError, ToolMissing
+from labkit.fpga.gate_causes import why_dear
 from labkit.fpga.ports import CLOCK
 from labkit.fpga.prove import FAILS, NOTHING, Proof
 from labkit.fpga.source_view import paragraphs
@@ -28,6 +29,12 @@ from labkit.provenance import Quantity
 RESOURCES = {"lut": "LUTs", "ff": "flip-flops", "dsp": "DSPs", "bram36": "block RAMs"}
 
 
+# Enough to fill and to empty what a learner writes: a solver may take minutes for twice as many.
+CYCLES = 10
+UNPROVED = (
+    "The solver found no answer in time. What is kept in fewer registers is easier for it: a "
+    "number that follows from others, such as how many words wait, need not be kept."
+)
 NOT_RUN = "Your module was not run."
 WORDS_RIGHT = "The words are right, but the rest was not judged."
 
@@ -64,6 +71,11 @@ def drawn(proof: Proof) -> list[Code]:
     return [Code(wave_table(values, last, shown))]
 
 
+def _likely(cause: str | None) -> list[str]:
+    """A paragraph for a cause, where one is known."""
+    return [] if cause is None else [f"Likely cause: {cause}"]
+
+
 @dataclass(eq=False)
 class Demands:
     """The demands of one exercise, and what the tools said of the learner's last module.
@@ -93,7 +105,7 @@ class Demands:
         mine = with_support(answer, self.support), self.top
         asked = {}
         if self.proves is not None:
-            asked["proof"] = partial(prove, *mine, properties=self.proves)
+            asked["proof"] = partial(prove, *mine, None, CYCLES, self.proves, forever=False)
         if self.gates:
             asked["synthesis"] = partial(synthesize, *mine, dict(self.gate_parameters))
         if self.clock is not None:
@@ -107,7 +119,12 @@ class Demands:
         with self.asking(WORDS_RIGHT):
             if name not in self.answers:
                 (self.answers[name],) = side_by_side([self.asks(answer)[name]])
-            return self.answers[name].result()
+            try:
+                return self.answers[name].result()
+            except OutOfTime:
+                if name != "proof":
+                    raise
+                raise OutOfTime(UNPROVED) from None
 
     @contextmanager
     def asking(self, so_far: str = "") -> Iterator[None]:
@@ -141,7 +158,7 @@ class Demands:
         proof: Proof = self.told("proof", answer)
         if proof.holds in (FAILS, NOTHING):
             said = f"The words are right, but the solver is not content. {proof.explain()}"
-            raise TooDear(said, *drawn(proof))
+            raise OfNoCase(said, *drawn(proof))
 
     def shortest_run(self, answer: str) -> list[str | Code]:
         """The shortest run that breaks a rule; nothing where none is asked or found."""
@@ -154,6 +171,11 @@ class Demands:
         return []
 
     # --- limits
+
+    def _size(self) -> list[str]:
+        """With which parameters gates are counted, where the exercise names some."""
+        chosen = " and ".join(f"{name} = {n}" for name, n in self.gate_parameters.items())
+        return [f"They are counted for {chosen}."] if chosen else []
 
     def demand_few_cycles(self, taken: int, inputs: tuple) -> None:
         """TooDear where a run without stalls has taken more cycles than the exercise allows."""
@@ -174,9 +196,11 @@ class Demands:
         for resource, enough in self.gates.items():
             used = float(getattr(synthesis, resource))
             if used > enough:
-                raise TooDear(
+                raise OfNoCase(
                     f"The words are right, but the module takes {used:g} {RESOURCES[resource]}, "
-                    f"and {enough} are enough."
+                    f"and {enough} are enough.",
+                    *self._size(),
+                    *_likely(why_dear(synthesis, self.gates, answer)),
                 )
 
     def demand_fast_clock(self, answer: str) -> None:
@@ -186,7 +210,7 @@ class Demands:
         timing: Timing = self.told("timing", answer)
         ours: Timing = self.told("ours", answer)
         if float(timing.fmax) < self.clock * float(ours.fmax):
-            raise TooDear(
+            raise OfNoCase(
                 f"The words are right, but the highest clock is {timing.fmax.number} on the "
                 f"ECP5, and ours reaches {ours.fmax.number}. Which path between two registers is "
                 "still long?"

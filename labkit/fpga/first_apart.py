@@ -13,6 +13,7 @@ from labkit.checks.phrasing import number_pair
 from labkit.checks.render import Code
 from labkit.fpga.simulate import Simulation
 from labkit.fpga.stream_moves import (
+    all_taken,
     early,
     moved_at_all,
     never_offered,
@@ -22,6 +23,7 @@ from labkit.fpga.stream_moves import (
     still,
     stream_of,
     unsteady,
+    waited,
     waiting,
 )
 from labkit.fpga.wave_table import Lane, wave_table
@@ -131,10 +133,14 @@ def of_missing(mine: Simulation, ours: Simulation, stream: str, stalled: bool) -
         shown = happened.cycle
     elif not stalled:
         said.append(f"Ours hands this word over in cycle {ours.times[stream][word]}.")
+        if all_taken(mine.trace, stream) and never_offered(mine, stream, word):
+            said.append(f"Does `{stream}_valid` wait for a word more?")
     elif never_offered(mine, stream, word):
+        said.append(f"When nobody waits, it is offered; now `{stream}_valid` is never 1 for it.")
         said.append(
-            f"When nobody waits, it is offered; now `{stream}_valid` is never 1 for it. Valid must "
-            "not wait for ready."
+            "Was there room for it when it moved in?"
+            if waited(mine.trace, stream)
+            else "Valid must not wait for ready."
         )
     return [" ".join(said), table(mine, shown)]
 

@@ -19,14 +19,17 @@ class Slip(NamedTuple):
     line: int
 
 
+_STATEMENTS = {*BEGIN_ANEW, *OPENS, *OPENS.values(), "else", "if"}
 _HEADER = r"\s*(?:end\b)?\s*(?:else\b)?\s*(?:(?:if|for)\s*\((?:[^()]|\([^()]*\))*\))?\s*"
 _ASSIGNMENT = re.compile(rf"{_HEADER}[A-Za-z_]\w*(?:\s*\[[^]]*\])*\s*(?P<arrow><?=)(?!=)")
 _UNENDED = re.compile(rf"{_HEADER}(?:assign|logic|wire|reg|[\w\[\]:+ ]+<?=).*[\w)\]}}]$")
 _UNKNOWN = re.compile(r"(?:definition of variable|implicit\w*[^']*): '(?P<name>\w+)'")
 _AT_END = re.compile(r"end of file|\$end")
+_UNEXPECTED = re.compile(r"unexpected (?P<word>[a-z]\w*)")
 _DECLARED = r"\b(?:logic|wire|reg|int|genvar|parameter|localparam)\b[^;)]*\b{}\b"
 # Words of other languages, and what is written here.
 _FOREIGN = {"and": "&&", "or": "||", "not": "!", "elif": "else if", "elsif": "else if"}
+_RESERVED = "`{}` is a word of SystemVerilog itself, and cannot be a name: choose another one."
 _KEPT_APART = "`assign` takes `=`; `<=` belongs into `always_ff`."
 _NO_PARENTHESES = "The condition of an `if` stands in parentheses: `if (a && b)`."
 _LOOP = (
@@ -53,7 +56,7 @@ def likely(sources: Sources, file: str, line: int, words: str) -> str:
     """
     text = without_comments(dict(sources.files).get(file, ""))
     beyond = line > len(text.splitlines())  # a tool may stop behind the last line
-    slip = None if beyond else _unknown_name(text, line, words)
+    slip = None if beyond else _unknown_name(text, line, words) or _reserved(text, line, words)
     if slip is None and "syntax error" in words:
         ends = beyond or _AT_END.search(words)
         slip = _at_the_end(text) if ends else _of_grammar(text, line)
@@ -77,6 +80,17 @@ def _unknown_name(text: str, line: int, words: str) -> Slip | None:
     if near:
         return Slip(f"`{name}` should be `{near[0]}`, which is declared.", line)
     return Slip(f"`{name}` is declared nowhere: say `logic {name};` before its first use.", line)
+
+
+def _reserved(text: str, line: int, words: str) -> Slip | None:
+    """A word of the language where a name stands: behind a type, or in front of its value."""
+    found = _UNEXPECTED.search(words)
+    if found is None or found["word"] in _STATEMENTS:
+        return None
+    word = found["word"]
+    named = rf"(?:\b(?:logic|signed|wire|int|module|genvar)|[\],]|^)\s*{word}\b\s*(?:[;,\[)=]|<=)"
+    here = text.splitlines()[line - 1]
+    return Slip(_RESERVED.format(word), line) if re.search(named, here) else None
 
 
 def _of_grammar(text: str, line: int) -> Slip | None:

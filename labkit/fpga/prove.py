@@ -65,6 +65,7 @@ def prove(
     parameters: dict[str, int] | None = None,
     depth: int = 20,
     properties: str = "",
+    forever: bool = True,
 ) -> Proof:
     """Proves that each stream out holds valid and data until ready, and the `properties`.
 
@@ -77,6 +78,7 @@ def prove(
                  are checked at each clock edge after the first cycle; $past(x) is x a cycle
                  before. `assume` statements are kept to. `assert` statements within the module
                  are checked as well, but it may hold no assumptions.
+    forever      whether induction is tried, too; without it, no more than `depth` cycles are known
 
     Raises RTLError for sources that do not lint, for properties that Yosys refuses, for a module of
     which nothing is asked, for a missing solver, and where none answers in time. The answer is kept
@@ -91,8 +93,8 @@ def prove(
     ports = read_ports(sources, parameters)
     bench = proof_bench.bench(sources, ports, parameters, properties)
     tools = [yosys_version(), solver.solver_version(), text_of(__file__, solver.__file__)]
-    depends_on = [bench.digest, bench.names, depth, tools]
-    answer = remembered("proofs", depends_on, lambda: _ask(bench, depth, properties))
+    depends_on = [bench.digest, bench.names, depth, tools, forever]
+    answer = remembered("proofs", depends_on, lambda: _ask(bench, depth, properties, forever))
     return _proof(sources, ports, properties, depth, answer)
 
 
@@ -108,11 +110,12 @@ def _proof(sources: Sources, ports: Ports, properties: str, depth: int, answer: 
         said = f"{asked(ports, properties)}: {after}proved for every input, for ever."
         return Proof(top, PROVED, (said,))
     holds = f"holds for the first {depth} cycles"
-    said = (
-        f"{asked(ports, properties)}: no input breaks it within {depth} cycles. Induction proves "
-        "no more: some state, which need not be reachable, would lead to a bad one. A larger depth "
-        "may prove it, or a property about the state."
-    )
+    said = f"{asked(ports, properties)}: no input breaks it within {depth} cycles."
+    if answer["proved"] is False:
+        said += (
+            " Induction proves no more: some state, which need not be reachable, would lead to a "
+            "bad one. A larger depth may prove it, or a property about the state."
+        )
     return Proof(top, holds, (said,))
 
 
@@ -128,7 +131,7 @@ def _refuse_assumptions(sources: Sources) -> None:
                 )
 
 
-def _ask(bench: Sources, depth: int, properties: str) -> dict:
+def _ask(bench: Sources, depth: int, properties: str, forever: bool) -> dict:
     """The search; if it finds nothing, whether its cases happen at all; then the induction."""
     # Errors name lines of the properties as if these were a file of their own.
     named = replace(bench, files=(*bench.files, (proof_bench.PROPERTIES, properties)))
@@ -139,8 +142,8 @@ def _ask(bench: Sources, depth: int, properties: str) -> dict:
         found = solver.search(folder, depth)
         if found:
             return {"broken": found.broken, "trace": found.trace}
-        answer = {"broken": [], "unreached": solver.unreached(folder, depth), "proved": False}
-        if not answer["unreached"]:
+        answer = {"broken": [], "unreached": solver.unreached(folder, depth), "proved": None}
+        if forever and not answer["unreached"]:
             answer["proved"] = solver.induction(folder, depth)
         return answer
 

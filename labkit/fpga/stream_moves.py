@@ -55,6 +55,16 @@ def waiting(trace: Trace, since: int) -> list[str]:
     return said
 
 
+def all_taken(trace: Trace, stream: str) -> bool:
+    """Whether no word is on offer at the end of a run, of any stream but this one."""
+    return all(trace[f"{name}_valid"][-1] == 0 for name in moved(trace) if name != stream)
+
+
+def waited(trace: Trace, stream: str) -> bool:
+    """Whether a word was on offer in some cycle in which nobody took it."""
+    return bool(((trace[f"{stream}_valid"] == 1) & (trace[f"{stream}_ready"] == 0)).any())
+
+
 def _level(values: np.ndarray) -> str:
     return f"stays {values[0]}" if len(set(values.tolist())) == 1 else "comes and goes"
 

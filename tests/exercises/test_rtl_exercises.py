@@ -42,7 +42,7 @@ OTHERS = [
     for answer in ALSO_RIGHT.get(id, [])
 ]
 # What tells these from another misconception are cases of further sizes.
-ALL_SIZES = {"one_more", "half_of_24_bits"}
+ALL_SIZES = {"one_more", "half_of_24_bits", "sums_of_20_bits"}
 WAITS = "not when a neighbour waits"
 CYCLES = "clock cycles, and"
 GATES = re.compile(r"(LUTs|flip-flops|DSPs|block RAMs), and|line \d+|latch|drivers|multipliers")

@@ -53,6 +53,12 @@ SLIPS = {  # what is edited, what is said, and the line that is quoted with it
     "elif": ("else if", "elif", "`elif` is written `else if`", 8),
     "no endmodule": ("endmodule\n", "", "The `module` of line 1 has no `endmodule`", 1),
     "misspelt": ("  count <= count + x", "  cuont <= count + x", "`cuont` should be `count`", 9),
+    "a word of the language": (
+        "count;",
+        "count; logic before;",
+        "`before` is a word of SystemVerilog itself",
+        4,
+    ),
     "not declared": ("  logic [7:0] count;", "  ", "`count` is declared nowhere", 5),
 }
 
@@ -79,6 +85,15 @@ def test_a_slip_is_named_with_its_line(slip):
 
 def test_the_module_without_a_slip_is_sound():
     lint(read_sources(MODULE, "m"), {})
+
+
+@pytest.mark.parametrize("words", [1, 2, 5])
+def test_an_index_may_have_more_bits_than_a_memory_needs(words):
+    memory = (
+        f"logic [7:0] count, kept [{words}];\n  always_ff @(posedge clk) kept[count] <= x_data;"
+    )
+    text = MODULE.replace("logic [7:0] count;", memory).replace("count + 1", "kept[count]")
+    lint(read_sources(text, "m"), {})
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,9 @@ line_buffer = rtl_exercise(
         "one_step_early": lambda x, length: of_steps_ago(x, max(length - 1, 2), length),
         "one_word": lambda x, length: of_steps_ago(x, 1, length),
         "passed_on": lambda x, length: of_steps_ago(x, 0, length),
+        "one_too_long": lambda x, length: of_steps_ago(
+            x, length + bool(length & length - 1), length
+        ),
         "power_of_two": lambda x, length: of_steps_ago(x, 1 << (length - 1).bit_length(), length),
     },
     gates={"lut": 40, "bram36": 2},
@@ -136,6 +139,8 @@ window_control = rtl_exercise(
         "first_column_too": wrong_windows.first_column_too,
         "first_row_too": wrong_windows.first_row_too,
         "one_step_early": wrong_windows.one_step_early,
+        "corner_alone": wrong_windows.corner_alone,
+        "not_at_border": wrong_windows.not_at_border,
     },
     cycles=lambda x: formulas.window_cycles(*x.shape[1:], images=len(x)),
     keeps=1,

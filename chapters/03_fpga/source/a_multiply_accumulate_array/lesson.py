@@ -115,7 +115,7 @@ waveforms.draw(run.trace, ["next", "count"])
 # But in some cycles the sender has none, and in others the receiver is busy.
 # So two wires, together called a **handshake**, go with the data.
 # `valid` is 1 while the sender offers a word, and `ready` is 1 while the receiver can take one.
-# So an empty unit is ready, even if nobody takes words from it yet.
+# So an empty unit is ready, even if nobody offers it a word or takes one from it yet.
 #
 # **A word moves in each cycle in which both are 1; until then the sender keeps it on offer.**
 #

@@ -114,6 +114,10 @@ RESET = "not after a second one in the middle of a run"
 # Slips of the eight classes.
 WAITS_FOR_Y = ("!y_valid || y_ready;", "y_ready;")
 needs_its_receiver = mac("needs_its_receiver", *WAITS_FOR_Y)
+twenty_bits = mac("twenty_bits", TERM, f"32'($signed(20'({TERM})))")
+waits_for_a_term = mac(
+    "waits_for_a_term", "!y_valid || y_ready;", "(!y_valid || y_ready) && terms_valid;"
+)
 eight_bits = mac("eight_bits", "y_data) + x * w", "y_data) + $signed(8'(x * w))")
 bytes_of_products = mac("bytes_of_products", "y_data) + x * w", "y_data) + {24'b0, 8'(x * w)}")
 signless_products = mac(
@@ -189,6 +193,8 @@ PLANTED = {
         (taken_twice, "It is the word before once more: that was taken in cycle"),
         (also_without_a_term, "in such a cycle, a word that is kept has to stay as it is"),
         (needs_its_receiver, "only 0 words found room"),
+        (twenty_bits, "The sum wraps round in 20 bits"),
+        (waits_for_a_term, "terms_ready is 1 only in cycles in which"),
         (eight_bits, "Each product is cut to 8 bits."),
         (bytes_of_products, "cut to 8 bits without a sign"),
         (signless_products, "Each product has lost its sign"),
@@ -252,10 +258,46 @@ RIGHT_ON = {
     weights_from_0: (ONE, ONE),
     x_of_the_top: (ONE, ONE),
     eight_bits: (ONE[0], ONE[0], np.array([1])),
+    twenty_bits: (ONE[0], ONE[0], np.array([1])),
     bytes_of_products: (ONE[0], ONE[0], np.array([1])),
     offered_early: (0 * ONE[0], ONE[0], np.array([1])),
     x_of_byte_k: (ONE, -ONE),
     shifted_first: (np.array([2**30]), np.array([2**16 - 1]), 16),
     shifted_less: (np.array([2**30]), np.array([2**16 - 1]), 16),
     half_less: (np.array([2**30]), np.array([2**16 - 1]), 16),
+}
+
+# Of each class of slips: the cases that part it from what is right, or why it cannot matter.
+CLASSES = {
+    "fpga.mac": {
+        "size": "case: a packet of seven; case: the largest products",
+        "rounding": "no: whole numbers are multiplied and added, and nothing is rounded",
+        "type": "case: three packets",
+        "state": "case: many packets",
+        "cost": "case: many packets",
+        "handshake": "case: many packets",
+        "forbidden": "no: a call that is not allowed is refused in every case",
+        "right": "no: every case takes another_style, chosen_product",
+    },
+    "fpga.mac_array": {
+        "size": "case: three lanes; case: many words, five lanes",
+        "rounding": "no: the lanes multiply and add whole numbers, and nothing is rounded",
+        "type": "no: x and w are only joined to a word here, and `mac` reads their signs",
+        "state": "no: the lines that the learner writes are wires, and hold nothing",
+        "cost": "case: many words, five lanes",
+        "handshake": "case: many words, five lanes",
+        "forbidden": "no: the text forbids nothing, and lint has its own sentence for what is no "
+        "circuit",
+        "right": "no: every case takes with_its_mac, by_shift, factors_exchanged",
+    },
+    "fpga.requantize_rtl": {
+        "size": "case: the smallest shift; case: the largest shift",
+        "rounding": "case: many sums",
+        "type": "case: many sums",
+        "state": "case: many sums",
+        "cost": "case: many sums",
+        "handshake": "case: many sums",
+        "forbidden": "no: a call that is not allowed is refused in every case",
+        "right": "no: every case takes in_two_shifts, by_its_bits",
+    },
 }

@@ -1,5 +1,6 @@
 """The exercises of the lesson: what binds a pipeline, and the lanes that a budget allows."""
 
+from collections.abc import Callable
 from math import ceil
 
 import numpy as np
@@ -51,7 +52,8 @@ def pipeline(rng: np.random.Generator, L: int, resident: bool, binds: str, slowe
     streamed = width * int(share * longest) - unfilled
     if resident:
         return cycles * multipliers, multipliers, streamed, width * 3 * longest, True, width
-    image = width * int(rng.uniform(0.4, 0.6) * streamed / width) + 1
+    share = rng.uniform(0.03, 0.06)  # of the image, or else of the weights
+    image = width * int((share if L % 2 else 1 - share) * streamed / width) + 1
     return cycles * multipliers, multipliers, image, streamed - image, False, width
 
 
@@ -107,6 +109,12 @@ bound = exercise(
         "layer_binds": wrong_bound.layer_binds,
         "tie_binds": wrong_bound.tie_binds,
         "rounded_apart": wrong_bound.rounded_apart,
+        "parts_dropped": wrong_bound.parts_dropped,
+        "upside_down": wrong_bound.upside_down,
+        "side_by_side": wrong_bound.side_by_side,
+        "never_streamed": wrong_bound.never_streamed,
+        "first_three": wrong_bound.some_layers(slice(3)),
+        "against_sum": wrong_bound.against_sum,
     },
     outputs=("cycles", "stream_binds"),
     dtype=(None, "any"),  # the text asks for no type of `stream_binds`
@@ -126,7 +134,9 @@ BUDGETS = {  # layers, how often the slowest ones are doubled, and where the bud
     "equal times of four": (4, 3, "just short"),
     "four layers with many lanes": (4, 10, "exact"),
     "nearly equal times": (2, 2, "exact"),
+    "nearly equal, the other way": (2, 2, "just short"),
     "one layer with many lanes": (1, 11, "between"),
+    "two layers with many lanes": (2, 17, "between"),
 }
 
 
@@ -136,7 +146,8 @@ def budgeted(rng: np.random.Generator, L: int, doublings: int, where: str) -> tu
     if "equal" in _case_of(L, doublings, where):
         cycles = 640 * 2 ** rng.permutation(np.arange(L))
     if "nearly" in _case_of(L, doublings, where):  # half a cycle apart after one doubling
-        cycles = np.array([2 * cycles[0] + 1, cycles[0]])
+        more = 1 if where == "exact" else -1
+        cycles = np.array([2 * cycles[0] + more, cycles[0]])
     dsps = rng.permutation(np.arange(3, 60))[:L]
     steps = list(_steps(cycles, dsps, doublings + 1))
     enough, more = (int(lanes @ dsps) for lanes in steps[-2:])
@@ -172,14 +183,18 @@ def fastest(budget, cycles, dsps):
     return found
 
 
-def at_most_128(budget, cycles, dsps):
-    """The last of them in which no layer has more than 128 lanes."""
-    found = None
-    for lanes in _steps(cycles, dsps, 64):
-        if lanes @ dsps > budget or lanes.max() > 128:
-            return found
-        found = lanes
-    return found
+def at_most(most: int) -> Callable:
+    """The last of them in which no layer has more lanes than that."""
+
+    def idea(budget, cycles, dsps):
+        found = None
+        for lanes in _steps(cycles, dsps, 64):
+            if lanes @ dsps > budget or lanes.max() > most:
+                return found
+            found = lanes
+        return found
+
+    return idea
 
 
 folding = exercise(
@@ -187,10 +202,20 @@ folding = exercise(
     oracle=fastest,
     cases=cases_of(BUDGETS, budgeted),
     wrong={
-        "at_most_128": at_most_128,
+        "at_most_128": at_most(128),
+        "at_most_16": at_most(16),
+        "at_most_32": at_most(32),
+        "at_most_64": at_most(64),
+        "at_most_256": at_most(256),
+        "at_most_512": at_most(512),
+        "in_proportion": wrong_folding.in_proportion,
+        "most_for_a_dsp": wrong_folding.most_for_a_dsp,
+        "first_lanes_free": wrong_folding.first_lanes_free,
+        "cheapest_now": wrong_folding.cheapest_now,
         "one_of_the_slowest": wrong_folding.one_of_the_slowest,
         "last_of_the_slowest": wrong_folding.last_of_the_slowest,
-        "whole_cycles": wrong_folding.whole_cycles,
+        "whole_cycles": wrong_folding.whole_cycles(np.floor),
+        "whole_cycles_up": wrong_folding.whole_cycles(np.ceil),
         "spends_the_rest": wrong_folding.spends_the_rest,
         "all_alike": wrong_folding.all_alike,
         "budget_for_each": wrong_folding.budget_for_each,

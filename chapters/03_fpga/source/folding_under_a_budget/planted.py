@@ -114,6 +114,7 @@ folding_one_more = edited("folding_one_more", SLOWEST, SLOWEST.replace("2 * lane
 folding_lanes_counted = edited("folding_lanes_counted", "wider @ dsps", "wider.sum()")
 folding_first_times = edited("folding_first_times", "cycles / lanes", "cycles / 1")
 folding_floored = edited("folding_floored", "cycles / lanes", "cycles // lanes")
+folding_ceiled = edited("folding_ceiled", "cycles / lanes", "-(-cycles // lanes)")
 folding_fastest = edited("folding_fastest", "times.max()", "times.min()")
 folding_cheapest = edited(
     "folding_cheapest", SLOWEST, SLOWEST.replace("times == times.max()", "dsps == dsps.min()")
@@ -241,6 +242,7 @@ PLANTED = {
         (folding_to_128, "The lanes end at 128"),
         (folding_last_slowest, "only the last has got more lanes"),
         (folding_floored, "are rounded down before they are compared"),
+        (folding_ceiled, "rounded up before they are compared"),
         (folding_fastest, "The fastest layer gets more lanes"),
         (folding_all_spent, "What was left of the budget is spent"),
         (folding_alike, "All layers have the same number of lanes"),
@@ -276,4 +278,28 @@ RIGHT_ON = {  # where what they confuse is one and the same
     bound_tie: (7 * ONE, ONE, 64, 9, True, 8),
     bound_other_way: (7 * ONE, ONE, 7, 9, True, 1),
     folding_lanes_counted: (9, 8 * ONE, ONE),
+}
+
+# Of each class of slips: the cases that part it from what is right, or why it cannot matter.
+CLASSES = {
+    "fpga.bound": {
+        "size": "case: three layers",
+        "rounding": "case: two layers",
+        "type": "no: cycles and bytes are whole numbers far below 2^53, which floats hold as well",
+        "state": "case: large images",
+        "cost": "no: the text says nothing of what the formula itself may cost",
+        "handshake": "no: the cycles are computed by a formula, and no stream runs",
+        "forbidden": "no: a call that is not allowed is refused in every case",
+        "right": "no: every case takes bound_by_loop, bound_in_numpy, bound_as_a_number",
+    },
+    "fpga.folding": {
+        "size": "case: three layers; case: equal times; case: one layer with many lanes",
+        "rounding": "case: nearly equal times; case: nearly equal, the other way",
+        "type": "no: lanes are small powers of two, which every type of numbers holds",
+        "state": "case: the least budget",
+        "cost": "no: the text says nothing of what the search itself may cost",
+        "handshake": "no: lanes are chosen before anything runs, and nobody waits",
+        "forbidden": "no: a call that is not allowed is refused in every case",
+        "right": "no: every case takes folding_by_target, folding_by_trying",
+    },
 }

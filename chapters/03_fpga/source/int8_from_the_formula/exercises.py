@@ -60,6 +60,9 @@ quantize_weights = exercise(
         "by_255": wrong_weights.steps_of(255),
         "by_1": wrong_weights.steps_of(1),
         "from_end_to_end": wrong_weights.from_end_to_end,
+        "no_column": wrong_weights.no_column,
+        "abs_outside": wrong_weights.abs_outside,
+        "root": wrong_weights.root,
         "inverse_scale": wrong_weights.inverse_scale,
         "times_scale": wrong_weights.times_scale,
     },
@@ -82,6 +85,10 @@ SUMS = {  # channels, products, low, high, and which end of a sum lies where at 
     "a small interval": (9, 11, -1, 6, "smallest too small"),
     "many": (16, 16, -8, 7, "smallest fits"),
     "many after a ReLU": (16, 16, 0, 127, "largest too large"),
+    "beyond a border": (3, 7, -8, 7, "largest far too large"),
+    "negative weights": (3, 9, 0, 127, "all negative"),
+    "positive weights": (3, 5, 0, 100, "all positive"),
+    "biases of one sign": (5, 3, -2, 5, "biases alike"),
 }
 
 
@@ -98,17 +105,21 @@ def sums(rng: np.random.Generator, K: int, D: int, low: int, high: int, border: 
     """Different weights and biases, one of them moved until an end of its sum is at a border.
 
     n bits hold -2^(n-1) to 2^(n-1) - 1. An end that "fits" is one of these two; one that is "too
-    large" or "too small" is its neighbour outside.
+    large" or "too small" is its neighbour outside. In a few cases the signs are what matters.
     """
     reach = max((K * D + 1) // 2, int(rng.choice([40, 128])))
     w = rng.permutation(np.arange(-reach, reach))[: K * D].reshape(K, D)
     b = rng.permutation(np.arange(-50 * K, 50 * K))[:K]
+    if border == "biases alike":
+        return w, b + 10_000, low, high
+    if border.startswith("all"):
+        return (np.abs(w + reach) + 1) * (1 if "positive" in border else -1), b, low, high
     smallest, largest = ends_of(w, b, low, high)
     limit = 2 ** (signed_bits(smallest.min(), largest.max()) - 1)
     channel = K // 2
     if border.startswith("largest"):
         b[channel] += limit - 1 - largest[channel]
-        b[channel] += border == "largest too large"
+        b[channel] += {"largest too large": 1, "largest far too large": 4}.get(border, 0)
     else:
         b[channel] -= smallest[channel] + limit
         b[channel] -= border == "smallest too small"
@@ -127,6 +138,17 @@ accumulator_bits = exercise(
     cases=cases_of(SUMS, sums),
     wrong={
         "no_bias": wrong_bits.no_bias,
+        "bias_above_alone": wrong_bits.bias_at(lambda b: 0, lambda b: b),
+        "bias_below_alone": wrong_bits.bias_at(lambda b: b, lambda b: 0),
+        "first_bias": wrong_bits.bias_at(lambda b: b[0], lambda b: b[0]),
+        "bias_of_any_sign": wrong_bits.bias_at(lambda b: -abs(b), abs),
+        "symmetric_inputs": wrong_bits.symmetric_inputs,
+        "all_one_sign": wrong_bits.all_one_sign,
+        "room_for_way": wrong_bits.room_for_way,
+        "largest_plus_1": wrong_bits.largest_plus_1,
+        "along_inputs": wrong_bits.along_inputs,
+        "worst_of_all": wrong_bits.worst_of_all,
+        "widths_added": wrong_bits.widths_added,
         "any_weights": wrong_bits.any_weights,
         "high_alone": wrong_bits.high_alone,
         "all_at_one_end": wrong_bits.all_at_one_end,
@@ -148,6 +170,7 @@ accumulator_bits = exercise(
         "positive_weights": wrong_bits.positive_weights,
     },
     outputs=("bits",),
+    general_causes=False,
     forbidden=(
         *LIBRARIES,
         "labkit_lessons.fpga.int8_from_the_formula.bounds.accumulator_bounds",
@@ -178,9 +201,9 @@ def sums_to_round(rng: np.random.Generator, N: int, K: int, shift: int, low: int
     """
     m = rng.permutation(np.arange(2**14 + 1, 2**16, 2))[:K]
     m[0] = 2 ** min(shift - 1, 15)
-    odd = np.setdiff1d(np.arange(-301, 302, 2), [-7])
+    odd = np.setdiff1d(np.arange(-299, 300, 2), [-7])
     halves = rng.permutation(odd)[:N]
-    halves[0] = -7
+    halves[:3] = (-7, -301, 301)[:N]  # the last two lie beyond both ends of the clamp
     acc = np.zeros((N, K), np.int32)
     while len(np.unique(acc)) < acc.size or not acc.any():  # until no two sums are equal
         steps = rng.uniform(-200, 200, (N, K))
@@ -242,6 +265,14 @@ requantize = exercise(
         "sums_clamped": wrong_byte.sums_clamped,
         "half_after_clamp": wrong_byte.half_after_clamp,
         "first_multiplier": wrong_byte.first_multiplier,
+        "wraps_first": wrong_byte.wraps_first,
+        "relu_alone": wrong_byte.relu_alone,
+        "raised_first": wrong_byte.raised_first,
+        "half_by_sign": wrong_byte.half_by_sign,
+        "m_of_rows": wrong_byte.m_of_rows,
+        "twice": wrong_byte.twice,
+        "plus_first": wrong_byte.plus_first,
+        "far_away": wrong_byte.far_away,
         "one_bit_too_far": wrong_byte.one_bit_too_far,
     },
     forbidden=(*LIBRARIES, "labkit.fpga"),

@@ -9,6 +9,7 @@ from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
 from labkit.fpga.given_modules import COLUMN_COUNTER
 from labkit.fpga.rtl_exercise import Drive, rtl_exercise
 from labkit_lessons.fpga.the_network_as_a_pipeline.solutions import SOLUTIONS
+from labkit_lessons.fpga.the_network_as_a_pipeline.wrong import columns as wrong_columns
 from labkit_lessons.fpga.the_network_as_a_pipeline.wrong import queue_depth as wrong_depth
 
 # --- fpga.columns: x int8[images, D], w int8[K, D] -> the sums of each image, int64[images * K]
@@ -19,6 +20,7 @@ LAYERS = {  # images, inputs, outputs: few sizes, because each is compiled
     "seven images of one weight": (7, 1, 1),
     "the example of the lesson": (1, 3, 2),
     "five images of them": (5, 3, 2),
+    "the largest sum": (1, 1100, 1),  # beyond 25 bits
     "many": (2, 11, 133),  # more outputs than any power of two that a slice of k may stop at
 }
 A_PIPELINE = 3  # cycles that a sum may be on its way, where ours needs one
@@ -30,6 +32,8 @@ def layer(rng: np.random.Generator, images: int, D: int, K: int) -> tuple[np.nda
     w = rng.choice(np.setdiff1d(np.arange(-128, 128), 0), (K, D)).astype(np.int8)
     x.flat[:2] = (127, -128)[: min(x.size, 2)]
     w.flat[:2] = (-128, 127)[: min(w.size, 2)]
+    if D > 1000:
+        x[:], w[:] = -128, -128
     return x, w
 
 
@@ -41,68 +45,6 @@ def drive(x: np.ndarray, w: np.ndarray) -> Drive:
     return Drive(inputs, {"y": images * K}, {"INPUTS": D, "OUTPUTS": K})
 
 
-def sums(x: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """The sums of each image, without loss."""
-    return (x.astype(np.int64) @ w.T.astype(np.int64)).ravel()
-
-
-def never_cleared(x: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """The sums of an image go on from those of the one before."""
-    return np.cumsum(sums(x, w).reshape(len(x), -1), axis=0).ravel()
-
-
-def always_cleared(x: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """The last product alone."""
-    return sums(x[:, -1:], w[:, -1:])
-
-
-def first_lost(x: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """The product of the first value is not added."""
-    return sums(x[:, 1:], w[:, 1:])
-
-
-def last_lost(x: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """The product of the last value is not added."""
-    return sums(x[:, :-1], w[:, :-1])
-
-
-def sum_before(x: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """What the memory held: without the last product; of one value, the sum of the image before."""
-    if x.shape[1] > 1:
-        return last_lost(x, w)
-    return np.append(np.zeros(len(w), np.int64), sums(x[:-1], w))
-
-
-def in_8_bits(x: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """Each product wraps round in 8 bits."""
-    return narrowed(x, w, np.int8)
-
-
-def narrowed(x: np.ndarray, w: np.ndarray, kind: type) -> np.ndarray:
-    """Each product becomes this kind of number before it is added."""
-    terms = (x.astype(np.int64)[:, None] * w.astype(np.int64)).astype(kind)
-    return terms.sum(axis=2, dtype=np.int64).ravel()
-
-
-def one_sum(x: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """One register for the sums of all outputs: each goes on from its neighbour's."""
-    terms = x.astype(np.int64)[:, :, None] * w.T.astype(np.int64)
-    terms[:, 0, :-1] = 0  # while the first value is there, each product takes the place of the sum
-    flat = terms.reshape(len(x), -1)
-    return np.cumsum(flat, axis=1)[:, -len(w) :].ravel()
-
-
-def every_step(x: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """A word comes out for each weight: as many of them as there are sums."""
-    terms = x.astype(np.int64)[:, :, None] * w.T.astype(np.int64)
-    return np.cumsum(terms, axis=1).ravel()[: len(x) * len(w)]
-
-
-def no_signs(x: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """The bytes are taken for numbers from 0 to 255."""
-    return (x.view(np.uint8).astype(np.int64) @ w.view(np.uint8).T.astype(np.int64)).ravel()
-
-
 columns = rtl_exercise(
     "fpga.columns",
     top="columns",
@@ -110,22 +52,8 @@ columns = rtl_exercise(
     support=[COLUMN_COUNTER],
     drive=drive,
     cases=cases_of(LAYERS, layer),
-    oracle=sums,
-    wrong={
-        "never_cleared": never_cleared,
-        "always_cleared": always_cleared,
-        "first_lost": first_lost,
-        "last_lost": last_lost,
-        "sum_before": sum_before,
-        "in_8_bits": in_8_bits,
-        "unsigned_bytes": lambda x, w: narrowed(x, w, np.uint8),
-        "unsigned_products": lambda x, w: narrowed(x, w, np.uint16),
-        "one_sum": one_sum,
-        "no_signs": no_signs,
-        "first_alone": lambda x, w: sums(x[:, :1], w[:, :1]),
-        "every_step": every_step,
-        "added": lambda x, w: sums(x, np.ones_like(w)) + sums(np.ones_like(x), w),
-    },
+    oracle=wrong_columns.sums,
+    wrong=wrong_columns.WRONG,
     cycles=lambda x, w: len(x) * w.size + A_PIPELINE,
     keeps=1,
     gates={"dsp": 1, "lut": 250, "ff": 150},
@@ -179,6 +107,11 @@ def already_pixels(w: np.ndarray, C: int, H: int, W: int) -> np.ndarray:
     return w.reshape(-1, H, W, C).transpose(3, 1, 2, 0).reshape(C * H * W, -1)
 
 
+def sizes_exchanged(w: np.ndarray, C: int, H: int, W: int) -> np.ndarray:
+    """As if a column of w went row by row, and in a row channel by channel."""
+    return w.reshape(-1, H, C, W).transpose(1, 3, 2, 0).reshape(H * W * C, -1)
+
+
 stream_order = exercise(
     "fpga.stream_order",
     oracle=by_axes(2, 3, 1),
@@ -191,6 +124,7 @@ stream_order = exercise(
         "outputs_between": outputs_between,
         "as_it_is": lambda w, C, H, W: w.reshape(C * H * W, -1),
         "already_pixels": already_pixels,
+        "sizes_exchanged": sizes_exchanged,
     },
     forbidden=(*LIBRARIES, "labkit.fpga"),
     dtype="any",
@@ -255,6 +189,9 @@ queue_depth = exercise(
         "average": wrong_depth.average,
         "same_cycle": wrong_depth.same_cycle,
         "stays_longer": wrong_depth.stays_longer,
+        "longest_wait": wrong_depth.longest_wait,
+        "rounded_down": wrong_depth.rounded_down,
+        "when_they_leave": wrong_depth.when_they_leave,
     },
     forbidden=(*LIBRARIES, "labkit.fpga"),
     dtype="any",

@@ -42,6 +42,12 @@ sixteen_sums = edited(
     "first_value ? 0 : sums[k[3:0]]",
     ("begin sums[k] <=", "begin sums[k[3:0]] <="),
 )
+sums_of_20_bits = edited(
+    "sums_of_20_bits",
+    "sums [256], total",
+    "total; logic signed [19:0] sums [256]",
+    ("sums[k] <= total", "sums[k] <= 20'(total)"),
+)
 held_sum_out = edited("held_sum_out", "y_data <= total;", "y_data <= sums[k];")
 eight_bits = edited("eight_bits", "x_data * w_data", "$signed(8'(x_data * w_data))")
 bytes_of_products = edited("bytes_of_products", "x_data * w_data", "{24'b0, 8'(x_data * w_data)}")
@@ -183,7 +189,8 @@ PLANTED = {
         (valid_stays, "Ours hands this word over in cycle 2794"),
         (unreset, "not after a second one in the middle of a run"),
         (held_sum_out, "held before this clock edge"),
-        (sixteen_sums, "y[0] is 29987; it should be -2325"),
+        (sums_of_20_bits, "The sums in the memory have 20 bits"),
+        (sixteen_sums, "Sixteen sums are kept"),
         (eight_bits, "Each product is cut to 8 bits."),
         (bytes_of_products, "cut to 8 bits without a sign"),
         (signless_products, "Each product has lost its sign"),
@@ -225,6 +232,7 @@ PLANTED = {
 
 one = (np.array([[5]], np.int8), np.array([[-3]], np.int8))  # an image, an input, an output
 RIGHT_ON = dict.fromkeys([on_and_on, no_old_sum, a_single_sum, positive], one)
+RIGHT_ON[sums_of_20_bits] = one
 RIGHT_ON[order_kept] = (np.array([[1, 2]]), 2, 1, 1)
 RIGHT_ON[depth_kept] = (np.array([0, 1]), 9)
 RIGHT_ON[out_with_the_first] = RIGHT_ON[out_with_each] = one
@@ -250,4 +258,39 @@ ALSO_RIGHT = {
     COLUMNS: [apart, inside],
     ORDER: [order_by_index, order_by_einsum],
     DEPTH: [depth_by_cycles, depth_by_ends],
+}
+
+# Of each class of slips: the cases that part it from what is right, or why it cannot matter.
+CLASSES = {
+    "fpga.stream_order": {
+        "size": "case: prime sizes",
+        "rounding": "no: weights are moved to other places, and none of them changes",
+        "type": "no: the text asks for the columns in an order, and for no type of numbers",
+        "state": "case: prime sizes again",
+        "cost": "no: the text says nothing of what the reordering itself may cost",
+        "handshake": "no: the order is of an array, and no stream runs in this exercise",
+        "forbidden": "no: a call that is not allowed is refused in every case",
+        "right": "no: every case takes order_by_index, order_by_einsum",
+    },
+    "fpga.queue_depth": {
+        "size": "case: a burst of four; case: deepest in the middle",
+        "rounding": "no: cycles and values are whole numbers that are never divided",
+        "type": "no: the depth is one whole number, and an int, a float or a NumPy number holds it",
+        "state": "case: two bursts with a rest",
+        "cost": "no: the text says nothing of what the counting itself may cost",
+        "handshake": "case: a burst of four; case: as fast as they come",
+        "forbidden": "no: a call that is not allowed is refused in every case",
+        "right": "no: every case takes depth_by_cycles, depth_by_ends",
+    },
+    "fpga.columns": {
+        "size": "case: the example of the lesson; case: many; case: the largest sum",
+        "rounding": "no: whole numbers are multiplied and added, and nothing is rounded",
+        "type": "case: five images of them",
+        "state": "case: seven images of one weight",
+        "cost": "case: many",
+        "handshake": "case: many",
+        "forbidden": "no: the text forbids nothing, and lint has its own sentence for what is no "
+        "circuit",
+        "right": "no: every case takes apart, inside",
+    },
 }

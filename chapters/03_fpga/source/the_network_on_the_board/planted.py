@@ -48,6 +48,15 @@ def without_with(accelerator, dma, words, images):
     return np.array(got).view("i4").reshape(images, 10)
 
 
+def in_64_bits(accelerator, dma, words, images):
+    return without_with(accelerator, dma, words, images).astype("i8")
+
+
+def a_job_for_each(accelerator, dma, words, images):
+    parts = words.reshape(images, -1)
+    return np.concatenate([without_with(accelerator, dma, part, 1) for part in parts])
+
+
 def wipes(accelerator, dma, words, images):
     from pynq import allocate
 
@@ -218,11 +227,11 @@ whole_rows = edit(DIFFERS, "whole_rows", "np.any(", "np.all(")
 row_sums = edit(DIFFERS, "row_sums", ANY, "right.sum(axis=1) != got.sum(axis=1)")
 sizes = edit(DIFFERS, "sizes", LABELS, LABELS.replace("argmax", "max"))
 least = edit(DIFFERS, "least", LABELS, LABELS.replace("argmax", "argmin"))
-by_argsort = edit(  # of equal numbers, none is sure to be the last
+by_argsort = edit(  # of equal numbers, the last one
     DIFFERS,
     "by_argsort",
     LABELS,
-    "np.argsort(right, axis=1)[:, -1] != np.argsort(got, axis=1)[:, -1]",
+    "np.argsort(right, 1, 'stable')[:, -1] != np.argsort(got, 1, 'stable')[:, -1]",
 )
 absolute = edit(DIFFERS, "absolute", "right != got", "abs(right) != abs(got)")
 mean_of_each = edit(
@@ -252,6 +261,15 @@ def twenty_photographs(right, got):
     return photograph_by_photograph(right[:20], got[:20])
 
 
+def nearly_equal(right, got):
+    labels = photograph_by_photograph(right, got)[1]
+    return int((~np.isclose(right, got)).any(axis=1).sum()), labels
+
+
+def in_single(right, got):
+    return photograph_by_photograph(right.astype("f4"), got.astype("f4"))
+
+
 def with_torch(right, got):
     import torch
 
@@ -273,7 +291,9 @@ PLANTED = {
         (forgets_start, "a register has to start it first"),
         (small_buffer, "is full, and no word came with last"),
         (large_halves_first, "The two numbers of each word are swapped"),
-        (floating, "whole numbers of 4 bytes"),
+        (floating, "dtype float32; it should be int32"),
+        (in_64_bits, "dtype int64; it should be int32"),
+        (a_job_for_each, "One job is asked for"),
         (by_columns, "a row for each image"),
         (copies_early, "the result holds only zeros"),
         (never_receives, "No transfer was started on the receive channel"),
@@ -296,7 +316,7 @@ PLANTED = {
         (half_speed, "clock cycles, and"),
         (never_reset, "not after a second one in the middle of a run"),
         (divides, "LUTs, and"),
-        (eight_bits, "8 bits count no further"),
+        (eight_bits, "count has too few bits"),
     ],
     DONE: [
         (holds_nothing, "What the circuit holds is forgotten"),
@@ -318,6 +338,8 @@ PLANTED = {
         (one_by_one, "The wrong numbers are counted one by one"),
         (whole_rows, "only where all its numbers differ"),
         (row_sums, "two wrong numbers can leave a sum as it is"),
+        (nearly_equal, "Numbers that are nearly equal"),
+        (in_single, "compared in float32"),
         (sizes, "The largest numbers are compared by their size"),
         (least, "The places of the smallest numbers"),
         (absolute, "without their signs"),
@@ -325,7 +347,7 @@ PLANTED = {
         (other_order, "The two counts are swapped"),
         (first_photograph_kept, "something is kept from one call"),
         (twenty_photographs, "is 20; it should be 35"),
-        (by_argsort, "Case: equal numbers in all places"),
+        (by_argsort, "If several numbers are the largest"),
         (subtracts, "changes its input"),
         (with_torch, "torch"),
     ],
@@ -351,3 +373,49 @@ RIGHT_ON = {
     one_more: SHORT,
 }
 HANGING = [forgets_start, never_receives, never_sends, small_buffer, no_waiting]
+
+# Of each class of slips: the cases that part it from what is right, or why it cannot matter.
+CLASSES = {
+    "fpga.run_job": {
+        "size": "case: two",
+        "rounding": "no: results are whole numbers that the function only looks at in another way",
+        "type": "case: one image",
+        "state": "case: one image again; case: one large image",
+        "cost": "case: two",
+        "handshake": "case: one image",
+        "forbidden": "no: a call that is not allowed is refused in every case",
+        "right": "no: every case takes start_last, without_with",
+    },
+    "fpga.who_is_done": {
+        "size": "case: prime",
+        "rounding": "no: bytes are counted in whole numbers that are never divided",
+        "type": "no: answers are true or false, and 1 and 0 are allowed for them",
+        "state": "case: nothing held",
+        "cost": "no: the text says nothing of what the computation itself may cost",
+        "handshake": "case: prime; case: nothing held",
+        "forbidden": "no: a call that is not allowed is refused in every case",
+        "right": "no: every case takes byte_by_byte, as_numbers",
+    },
+    "fpga.add_tlast": {
+        "size": "case: prime; case: a long packet",
+        "rounding": "no: bytes are counted and subtracted from 255, and nothing is rounded",
+        "type": "no: the ports and the counter have their widths from the stub, and others are "
+        "refused",
+        "state": "case: many",
+        "cost": "case: many",
+        "handshake": "case: prime",
+        "forbidden": "no: the text forbids nothing, and lint has its own sentence for what is no "
+        "circuit",
+        "right": "no: every case takes counts_down",
+    },
+    "fpga.what_differs": {
+        "size": "case: equal largest numbers",
+        "rounding": "case: large numbers",
+        "type": "case: equal largest numbers; case: large numbers",
+        "state": "case: two again",
+        "cost": "no: the text says nothing of what the counting itself may cost",
+        "handshake": "no: a function of two arrays has no neighbour that waits",
+        "forbidden": "no: a call that is not allowed is refused in every case",
+        "right": "no: every case takes photograph_by_photograph",
+    },
+}

@@ -62,6 +62,15 @@ send_rows = exercise(
         "from_the_start": wrong_writes.from_the_start,
         "to_the_end": wrong_writes.to_the_end,
         "receives": wrong_writes.receives,
+        "rows_added": wrong_writes.rows_added,
+        "up_to_the_last": wrong_writes.up_to_the_last,
+        "last_byte": wrong_writes.last_byte,
+        "end_address": wrong_writes.end_address,
+        "to_the_row": wrong_writes.to_the_row,
+        "in_words": wrong_writes.in_words,
+        "decimal": wrong_writes.decimal,
+        "eight_bytes": wrong_writes.rows_of(lambda x: 8),
+        "two_bytes": wrong_writes.rows_of(lambda x: 2 * x.shape[1]),
         "length_first": wrong_writes.length_first,
         "offsets": wrong_writes.offsets,
         "last_row": wrong_writes.last_row,
@@ -131,6 +140,29 @@ def whole_pieces(x: np.ndarray) -> np.ndarray:
     return np.where(np.arange(len(x)) < whole, ~x, 0).astype(x.dtype)
 
 
+def one_place(x: np.ndarray) -> np.ndarray:
+    """As if every piece were copied to the beginning of y."""
+    found = np.zeros_like(x)
+    for start in range(0, len(x), most_words(x)):
+        part = ~x[start : start + most_words(x)]
+        found[: len(part)] = part
+    return found
+
+
+def too_long(x: np.ndarray) -> np.ndarray:
+    """As if pieces had more words than fit; raises what pynq raises."""
+    if len(x) > most_words(x):
+        raise ValueError
+    return ~x
+
+
+def of_the_example(x: np.ndarray) -> np.ndarray:
+    """As if each transfer could have 63 words; raises what pynq raises."""
+    if min(len(x), 63) > most_words(x):
+        raise ValueError
+    return ~x
+
+
 def unsent(board: PrivateBoard, x: np.ndarray) -> str | None:
     """What is wrong where not all words went through the module, or in too many transfers."""
     ended = [event.what for event in board.machine.traffic.events() if event.kind == "ends"]
@@ -167,6 +199,9 @@ through_dma = board_exercise(
         "first_piece": first_piece,
         "first_pieces": first_pieces,
         "whole_pieces": whole_pieces,
+        "one_place": one_place,
+        "too_long": too_long,
+        "of_the_example": of_the_example,
     },
     demand=unsent,
 )
@@ -224,6 +259,16 @@ WRONG = SimpleNamespace(
     darker=with_pixels(lambda x, amount: np.maximum(x - amount, 0)),
     always_white=with_pixels(lambda x, amount: np.full_like(x, 255)),
     turned=with_pixels(lambda x, amount: np.where(x < 255 - amount, 255, (x + amount) % 256)),
+    joined=with_pixels(lambda x, amount: x | amount),
+    top_bits=with_pixels(
+        lambda x, amount: np.where((x > 127) & (amount > 127), 255, (x + amount) % 256)
+    ),
+    with_signs=with_pixels(
+        lambda x, amount: np.where(
+            x.astype(np.int8) > np.int64(255 - amount).astype(np.int8), 255, (x + amount) % 256
+        )
+    ),
+    stays_last=with_last(np.maximum.accumulate),
     late_last=with_last(lambda last: np.append(0, last[:-1])),
     no_last=with_last(np.zeros_like),
     always_last=with_last(np.ones_like),
@@ -247,6 +292,7 @@ brighten = rtl_exercise(
     outputs=("out_data", "out_last"),
     cycles=lambda x, amount, packet: len(x) + 2,
     keeps=1,
+    early_ready=True,
     gates={"ff": 24, "lut": 60, "dsp": 0},
 )
 

@@ -74,6 +74,7 @@ stage = rtl_exercise(
         "one_late": lambda x: moved_on(x.astype(int), 1),
         "every_second": dropped,
         "unsigned": lambda x: np.abs(x.astype(int)),
+        "sign_cut": lambda x: x.astype(int) & 127,
         "word_after": word_after,
     },
     outputs=("out",),
@@ -99,6 +100,10 @@ tree = rtl_exercise(
         "one_late": lambda x: moved_on(x.astype(int).sum(axis=1), 1),
         "two_late": lambda x: moved_on(x.astype(int).sum(axis=1), 2),
         "half": lambda x: first_sums(x, 4),
+        "subtracted": lambda x: 2 * first_sums(x, 4) - first_sums(x, 8),
+        "seven": lambda x: first_sums(x, 7),
+        "even_twice": lambda x: 2 * first_sums(x[:, ::2], 4),
+        "odd_twice": lambda x: 2 * first_sums(x[:, 1::2], 4),
         "pair": lambda x: first_sums(x, 2),
         "second_half_twice": lambda x: 2 * (x.astype(int).sum(axis=1) - first_sums(x, 4)),
         "word_after": lambda x: word_after(x.astype(int).sum(axis=1)),
@@ -111,6 +116,7 @@ tree = rtl_exercise(
     proves="",
     cycles=lambda x: len(x) + 3,
     keeps=1,
+    early_ready=True,
     clock=0.8,
 )
 

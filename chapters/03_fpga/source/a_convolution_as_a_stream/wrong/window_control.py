@@ -63,3 +63,14 @@ def first_row_too(x):
 def one_step_early(x):
     """Before the right steps."""
     return first([s.before for s in steps(x) if s.row and s.col], x)
+
+
+def corner_alone(x):
+    """After each step but that in row 0 and column 0."""
+    return first([s.after for s in steps(x) if s.row or s.col], x)
+
+
+def not_at_border(x):
+    """After each step with a pixel."""
+    _, H, W = x.shape
+    return first([s.after for s in steps(x) if s.row < H and s.col < W], x)

@@ -88,10 +88,14 @@ mac_array = rtl_exercise(
             (x.astype(np.int64) ** 2).sum(axis=1, keepdims=True), len(w), axis=1
         ),
         "x_of_the_lane_below": x_of_the_lane_below,
+        "first_four": lambda x, w: np.where(np.arange(len(w)) < 4, array_oracle(x, w), 0),
+        "one_byte_high": with_weights(lambda w: np.roll(w, -1, axis=0)),
+        "x_of_byte_1": lambda x, w: np.tile((w.astype(np.int64) * w[0]).sum(axis=1), (len(x), 1)),
         "one_lane": lambda x, w: np.where(np.arange(len(w)) == 0, array_oracle(x, w), 0),
     },
     cycles=lambda x, w: x.size + A_PIPELINE,
     keeps=1,
+    early_ready=True,
     gates={"dsp": 4, "lut": 400, "ff": 400},
     gate_parameters={"LANES": 4},
 )

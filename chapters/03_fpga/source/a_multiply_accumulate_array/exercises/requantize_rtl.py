@@ -50,6 +50,35 @@ def in_32_bits(sums: np.ndarray, m: np.ndarray, shift: int) -> np.ndarray:
     return clamped(plus_half(sums, m, shift).astype(np.int32) >> shift)
 
 
+def product_in_32_bits(sums: np.ndarray, m: np.ndarray, shift: int) -> np.ndarray:
+    """The product alone wraps round in 32 bits."""
+    product = (sums.astype(np.int64) * m).astype(np.int32).astype(np.int64)
+    return clamped((product + 2 ** (shift - 1)) >> shift)
+
+
+def bit_7_alone(sums: np.ndarray, m: np.ndarray, shift: int) -> np.ndarray:
+    """A number whose bit 7 is 1 becomes 127, and of another one the low byte is taken."""
+    low = scaled(sums, m, shift) % 256
+    return np.where(low > 127, 127, low)
+
+
+def sum_of_33_bits(sums: np.ndarray, m: np.ndarray, shift: int) -> np.ndarray:
+    """The sum has a 0 in front, and the product wraps round in 48 bits."""
+    product = plus_half(sums.view(np.uint32), m, shift) << 16  # bit 47 at the end of 64
+    return clamped(product >> 16 + shift)
+
+
+def plus_first(sums: np.ndarray, m: np.ndarray, shift: int) -> np.ndarray:
+    """1 is added, and the sum shifted to the left and back, in 48 bits."""
+    left = (sums.astype(np.int64) * m + 1) << 16 + shift - 1  # bit 47 at the end of 64
+    return clamped(left >> 16 + shift)
+
+
+def far_away(sums: np.ndarray, m: np.ndarray, shift: int) -> np.ndarray:
+    """The half is added to the shift."""
+    return clamped(sums.astype(np.int64) * m >> min(shift + 2 ** (shift - 1), 63))
+
+
 def requantize_cases(rng: np.random.Generator) -> Iterable[Case]:
     """Sums of both signs, most of them between -128 and 300 after the shift."""
     sizes = {
@@ -109,13 +138,22 @@ requantize_rtl = rtl_exercise(
         "sum_without_a_sign": lambda sums, m, shift: requantize_oracle(
             sums.view(np.uint32), m, shift
         ),
+        "sum_of_33_bits": sum_of_33_bits,
         "shift_first": lambda sums, m, shift: clamped((sums.astype(np.int64) >> shift) * m),
         "one_place_less": lambda sums, m, shift: clamped(plus_half(sums, m, shift) >> shift - 1),
         "half_taken_away": lambda *args: clamped(scaled(*args, half=-0.5)),
         "always_16": lambda sums, m, shift: requantize_oracle(sums, m, 16),
+        "low_byte_compared": lambda *given: clamped(scaled(*given) % 256) * (scaled(*given) >= 0),
+        "bit_7_alone": bit_7_alone,
+        "no_sign": lambda *given: clamped(abs(scaled(*given))),
+        "sums_clamped": lambda sums, m, shift: requantize_oracle(np.minimum(sums, 127), m, shift),
+        "product_in_32_bits": product_in_32_bits,
+        "plus_first": plus_first,
+        "far_away": far_away,
     },
     cycles=lambda sums, m, shift: len(sums) + A_PIPELINE,
     keeps=1,
+    early_ready=True,
     gates={"dsp": 2, "lut": 200, "ff": 200},
     gate_parameters={"SHIFT": 16},
 )

@@ -146,6 +146,36 @@ def rounded_apart(work, multipliers, image_bytes, weight_bytes, resident, width)
     return larger(max(work / multipliers), beats(image_bytes, width) + weights)
 
 
+def parts_dropped(work, multipliers, image_bytes, weight_bytes, resident, width):
+    """Partly filled beats are left out, of pixels and of weights."""
+    weights = 0 if resident else weight_bytes // width
+    return larger(max(work / multipliers), image_bytes // width + weights)
+
+
+def upside_down(work, multipliers, image_bytes, weight_bytes, resident, width):
+    """Multipliers divided by work."""
+    stream = beats(streamed(image_bytes, weight_bytes, resident), width)
+    return larger(max(multipliers / work), stream)
+
+
+def side_by_side(work, multipliers, image_bytes, weight_bytes, resident, width):
+    """Pixels and weights come at the same time."""
+    weights = 0 if resident else beats(weight_bytes, width)
+    return larger(max(work / multipliers), max(beats(image_bytes, width), weights))
+
+
+def never_streamed(work, multipliers, image_bytes, weight_bytes, resident, width):
+    """The weights are always resident."""
+    return larger(max(work / multipliers), beats(image_bytes, width))
+
+
+def against_sum(work, multipliers, image_bytes, weight_bytes, resident, width):
+    """The right cycles, and a stream that is compared with all layers together."""
+    times = work / multipliers
+    stream = beats(streamed(image_bytes, weight_bytes, resident), width)
+    return max(*times, stream), stream > sum(times)
+
+
 def layer_binds(work, multipliers, image_bytes, weight_bytes, resident, width):
     """The second result the other way round."""
     layer = max(work / multipliers)

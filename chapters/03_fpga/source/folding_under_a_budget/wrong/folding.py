@@ -56,14 +56,45 @@ def last_of_the_slowest(budget, cycles, dsps):
     return grown(budget, cycles, dsps, wider)
 
 
-def whole_cycles(budget, cycles, dsps):
-    """The times are rounded down before they are compared."""
+def whole_cycles(rounded: Callable) -> Callable:
+    """The times are rounded before they are compared."""
 
-    def wider(lanes):
-        times = cycles // lanes
-        return np.where(times == times.max(), 2 * lanes, lanes)
+    def idea(budget, cycles, dsps):
+        def wider(lanes):
+            times = rounded(cycles / lanes)
+            return np.where(times == times.max(), 2 * lanes, lanes)
 
-    return grown(budget, cycles, dsps, wider)
+        return grown(budget, cycles, dsps, wider)
+
+    return idea
+
+
+def in_proportion(budget, cycles, dsps):
+    """A layer gets DSPs as its cycles are of all cycles, rounded down to a power of two."""
+    lanes = np.maximum(budget * cycles / cycles.sum() / dsps, 1)
+    return 2 ** np.floor(np.log2(lanes)).astype(int)
+
+
+def most_for_a_dsp(budget, cycles, dsps):
+    """Of the layers that the budget allows, the one that saves the most cycles for a DSP."""
+    lanes = np.ones(len(cycles), int)
+    for _ in range(MOST):
+        allowed = lanes @ dsps + lanes * dsps <= budget
+        if not allowed.any():
+            break
+        saved = np.where(allowed, cycles / lanes / (lanes * dsps), 0)
+        lanes = doubled(lanes, np.argmax(saved))
+    return lanes
+
+
+def first_lanes_free(budget, cycles, dsps):
+    """The first lane of each layer costs nothing."""
+    return grown(budget + dsps.sum(), cycles, dsps, all_slowest(cycles))
+
+
+def cheapest_now(budget, cycles, dsps):
+    """The layer gets more lanes that takes the fewest DSPs so far."""
+    return grown(budget, cycles, dsps, lambda lanes: doubled(lanes, np.argmin(lanes * dsps)))
 
 
 def fastest_layer(budget, cycles, dsps):

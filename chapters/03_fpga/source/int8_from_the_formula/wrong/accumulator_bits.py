@@ -114,6 +114,57 @@ def one_product(w, b, low, high):
     return bits_for(b + smallest.min(axis=1), b + largest.max(axis=1))
 
 
+def bias_at(bias_of_smallest, bias_of_largest):
+    """The idea that the bias is something else for one of the ends: a function of b."""
+
+    def idea(w, b, low, high):
+        smallest, largest = ends(w, 0, low, high)
+        return bits_for(smallest + bias_of_smallest(b), largest + bias_of_largest(b))
+
+    return idea
+
+
+def symmetric_inputs(w, b, low, high):
+    """Each product goes as far to either side, but the bias keeps its sign."""
+    reach = np.abs(w).sum(axis=1) * max(-low, high)
+    return bits_for(b - reach, b + reach)
+
+
+def all_one_sign(w, b, low, high):
+    """As if all weights were positive."""
+    total = w.sum(axis=1)
+    return bits_for(b + total * low, b + total * high)
+
+
+def room_for_way(w, b, low, high):
+    """A signed number that holds the way from the smallest to the largest sum."""
+    smallest, largest = ends(w, b, low, high)
+    return signed_bits(0, int((largest - smallest).max()))
+
+
+def largest_plus_1(w, b, low, high):
+    """The logarithm of the largest magnitude and 1, rounded up, and a sign."""
+    largest = np.abs(ends(w, b, low, high)).max()
+    return int(np.ceil(np.log2(largest + 1))) + 1
+
+
+def along_inputs(w, b, low, high):
+    """The products of an input are added up, over all channels."""
+    smallest, largest = products(w, low, high)
+    return bits_for(smallest.sum(axis=0).min() + b.min(), largest.sum(axis=0).max() + b.max())
+
+
+def worst_of_all(w, b, low, high):
+    """As many of the largest product as there are inputs, and the largest bias."""
+    worst = np.abs(products(w, low, high)).max() * w.shape[1] + np.abs(b).max()
+    return signed_bits(-int(worst), int(worst))
+
+
+def widths_added(w, b, low, high):
+    """8 bits of a weight, those of an input, and the logarithm of how many there are."""
+    return 8 + signed_bits(low, high) + int(np.ceil(np.log2(w.shape[1])))
+
+
 def no_sign(w, b, low, high):
     """The sign needs no bit."""
     return bits_for(*ends(w, b, low, high)) - 1

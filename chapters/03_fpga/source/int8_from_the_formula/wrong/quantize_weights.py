@@ -95,6 +95,24 @@ def first_row(w):
     return np.clip(q, -128, 127).astype(np.int8), scale
 
 
+def no_column(w):
+    """The scales lie along the columns, so that most shapes do not fit."""
+    scale = peaks(w) / 127
+    return nearest(w / scale), scale
+
+
+def abs_outside(w):
+    """The magnitude of the largest weight."""
+    scale = np.abs(w.max(axis=1)) / 127
+    return nearest(w / scale[:, None]), scale
+
+
+def root(w):
+    """The scale from the root of the mean square of a row."""
+    scale = np.sqrt((w**2).mean(axis=1)) / 127
+    return nearest(w / scale[:, None]), scale
+
+
 def inverse_scale(w):
     """The scale says how many steps there are in 1."""
     scale = 127 / peaks(w)

@@ -119,6 +119,48 @@ def first_multiplier(acc, m, shift, low):
     return clamped(rounded(acc, m[0], shift), low)
 
 
+def wraps_first(acc, m, shift, low):
+    """A byte is made of the number, and then clamped."""
+    return np.clip(rounded(acc, m, shift).astype(np.int8), low, 127)
+
+
+def relu_alone(acc, m, shift, low):
+    """The clamp is the ReLU, and there is none without it."""
+    result = rounded(acc, m, shift)
+    return (np.maximum(result, 0) if low == 0 else result).astype(np.int8)
+
+
+def raised_first(acc, m, shift, low):
+    """The sums are raised to low before the product."""
+    return np.minimum(rounded(np.maximum(acc, low), m, shift), 127).astype(np.int8)
+
+
+def half_by_sign(acc, m, shift, low):
+    """Half is added above 0 and subtracted below."""
+    product = product_of(acc, m)
+    return clamped((product + np.sign(product) * 2 ** (shift - 1)) >> shift, low)
+
+
+def m_of_rows(acc, m, shift, low):
+    """A multiplier for each row."""
+    return clamped((acc.astype(np.int64) * m[:, None] + 2 ** (shift - 1)) >> shift, low)
+
+
+def twice(acc, m, shift, low):
+    """Rounded to one place more, and then again."""
+    return clamped(np.rint(np.rint(product_of(acc, m) / 2.0 ** (shift - 1)) / 2), low)
+
+
+def plus_first(acc, m, shift, low):
+    """1 is added to the product, and the sum shifted to the left and back."""
+    return clamped((product_of(acc, m) + 1 << shift - 1) >> shift, low)
+
+
+def far_away(acc, m, shift, low):
+    """The half is added to the shift."""
+    return clamped(product_of(acc, m) >> min(shift + 2 ** (shift - 1), 63), low)
+
+
 def one_bit_too_far(acc, m, shift, low):
     """Shifted by one place too many."""
     return clamped((product_of(acc, m) + 2**shift) >> (shift + 1), low)

@@ -69,3 +69,20 @@ def same_cycle(arrivals: np.ndarray, work: int) -> int:
 def stays_longer(arrivals: np.ndarray, work: int) -> int:
     """A value still lies in the queue in the cycle after it is finished."""
     return int(waiting(arrivals, ends_of(arrivals, work) + 1).max())
+
+
+def longest_wait(arrivals: np.ndarray, work: int) -> int:
+    """The most cycles from a value's arrival to its end."""
+    return int(max(ends_of(arrivals, work) - arrivals))
+
+
+def rounded_down(arrivals: np.ndarray, work: int) -> int:
+    """The work that is left at an arrival, in whole values."""
+    return int(max((ends_of(arrivals, work) - arrivals) // work))
+
+
+def when_they_leave(arrivals: np.ndarray, work: int) -> int:
+    """What lies in the queue as each value has left."""
+    ends = ends_of(arrivals, work)
+    come = np.searchsorted(arrivals, ends, side="right")
+    return int(max(come - np.arange(1, len(ends) + 1)))

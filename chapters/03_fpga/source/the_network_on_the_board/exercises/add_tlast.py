@@ -54,6 +54,12 @@ WRONG = SimpleNamespace(
     eight_bits=with_last(
         lambda n, length: (np.arange(1, n + 1) % length == 0).astype(int) * (length <= 256)
     ),
+    stays=with_last(lambda n, length: (np.arange(1, n + 1) >= length).astype(int)),
+    not_for_1=with_last(
+        lambda n, length: (np.arange(1, n + 1) % length == 0).astype(int) * (length > 1)
+    ),
+    masked=with_last(lambda n, length: (np.arange(n) & length - 1 == length - 1).astype(int)),
+    other_sign=lambda x, length: ((x.astype(int) + 1) % 256, packets(x, length)[1]),
     longer=lambda x, length: packets(x, length + 1),
     first_of_packet=with_last(lambda n, length: (np.arange(n) % length == 0).astype(int)),
     only_once=with_last(lambda n, length: (np.arange(n) == length - 1).astype(int)),
@@ -87,6 +93,7 @@ add_tlast = rtl_exercise(
     outputs=("out_data", "out_last"),
     cycles=lambda x, length: len(x) + 2,
     keeps=1,
+    early_ready=True,
     gates={"ff": 48, "lut": 80, "dsp": 0},
     gate_parameters={"LENGTH": 2999},
 )

@@ -9,6 +9,7 @@ import numpy as np
 from labkit.checks.lesson_files import LIBRARIES, cases_of
 from labkit.fpga.board import designs
 from labkit.fpga.board.design import Design
+from labkit.fpga.board.private import PrivateBoard
 from labkit.fpga.board_exercise import board_exercise
 from labkit.fpga.library import library
 from labkit_lessons.fpga.the_network_on_the_board import solutions
@@ -56,6 +57,13 @@ def first_image(words: np.ndarray, images: int) -> np.ndarray:
     return found
 
 
+def words_counted(words: np.ndarray, images: int) -> np.ndarray:
+    """As if IMAGES were the number of words: a last image that ends the job has only zeros."""
+    found = results(words, images)
+    found[-1] *= len(words) == images
+    return found
+
+
 def halves_swapped(words: np.ndarray, images: int) -> np.ndarray:
     """The upper half of each word first."""
     return results(words, images).reshape(-1, 2)[:, ::-1].reshape(images, 2 * WORDS)
@@ -65,6 +73,18 @@ def after_a_job(overlay: Any, words: np.ndarray, images: int) -> None:
     """The job that came before has left the number of its images."""
     if of_other_images(words, images):
         overlay.accelerator_0.register_map.IMAGES = 3
+
+
+def several_jobs(board: PrivateBoard, words: np.ndarray, images: int) -> str | None:
+    """What is wrong where more than one transfer was made in a direction."""
+    ended = [event for event in board.machine.traffic.events() if event.kind == "ends"]
+    if len(ended) > 2:
+        return (
+            f"The result is right, but {len(ended)} transfers were made. One job is asked for, in "
+            "one transfer to the accelerator and one back: with the network's weights, each "
+            "further job would bring them again."
+        )
+    return None
 
 
 run_job = board_exercise(
@@ -88,9 +108,11 @@ run_job = board_exercise(
     wrong={
         "first_image": first_image,
         "kept_number": kept_number,
+        "words_counted": words_counted,
         "halves_swapped": halves_swapped,
         "transposed": lambda words, images: results(words, images).reshape(2 * WORDS, images).T,
-        "floats": lambda words, images: results(words, images).view("f4"),
     },
+    demand=several_jobs,
+    dtype="int32",
     forbidden=(*LIBRARIES, "labkit.fpga.board.convnet_overlay"),
 )

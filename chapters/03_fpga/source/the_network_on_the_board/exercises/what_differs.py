@@ -48,6 +48,17 @@ def equal_numbers(rng: np.random.Generator, n: int, labels: int) -> tuple[np.nda
     return right, got
 
 
+def large_photographs(
+    rng: np.random.Generator, n: int, labels: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Beyond 2^24, where float32 holds no odd number: of each row one is off by 1 or by 2^16."""
+    right = rng.permutation(np.arange(2**24, 2**24 + 20_000, dtype="i4"))[: n * labels]
+    right = right.reshape(n, labels) * rng.choice([-1, 1], (n, 1)).astype("i4")
+    got = right.copy()
+    got[np.arange(n), right.argmin(axis=1)] -= np.where(np.arange(n) % 3, 1, 2**16).astype("i4")
+    return right, got
+
+
 def differing(rng: np.random.Generator) -> Iterable[Case]:
     """The cases, one of them again at the end."""
     sizes = {
@@ -61,6 +72,7 @@ def differing(rng: np.random.Generator) -> Iterable[Case]:
     yield Case("no difference", equal_photographs(rng, 5, 10))
     yield Case("equal largest numbers", photographs(rng, 35, 10, several_largest=True))
     yield Case("equal numbers in all places", equal_numbers(rng, 200, 10))
+    yield Case("large numbers", large_photographs(np.random.default_rng(19), 19, 10))
     for name, (n, labels) in sizes.items():
         yield Case(name, photographs(rng, n, labels))
 

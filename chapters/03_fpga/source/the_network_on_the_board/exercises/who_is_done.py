@@ -25,6 +25,8 @@ def programs(
         if count > 2:
             both = int(room.argmax())  # two packets, and nobody receives the second one
             room[both] = sent[both] = 2 * length
+            few = int(room.argsort()[2])  # less than a packet, and room for less
+            sent[few] = max({*range(1, length)} - {*sent.tolist()})
         full = length + holds  # as much as the circuit could take
         sent[sent == full] = sent[small]
         sent[small] = full
@@ -61,6 +63,21 @@ def with_receive(compute: Callable) -> Callable:
         done(sent, room, length, holds)[0],
         compute(sent, room, length),
     )
+
+
+def in_the_room(sent: np.ndarray, room: np.ndarray, length: int, holds: int) -> tuple:
+    """As if the buffer had room for what the circuit holds, too."""
+    return done(sent, room + holds, length, 0)
+
+
+def with_send(compute: Callable) -> Callable:
+    """A wrong idea of the send channel: one that is done needs something else as well."""
+
+    def idea(sent: np.ndarray, room: np.ndarray, length: int, holds: int) -> tuple:
+        send, receive = done(sent, room, length, holds)
+        return send & compute(sent, room, length), receive
+
+    return idea
 
 
 def together(sent: np.ndarray, room: np.ndarray, length: int, holds: int) -> tuple:
@@ -103,6 +120,19 @@ who_is_done = exercise(
             lambda sent, room, length: (sent == length) & (room >= length)
         ),
         "room_alone": with_receive(lambda sent, room, length: room >= length),
+        "in_the_room": in_the_room,
+        "never_received": with_send(lambda sent, room, length: room > 0),
+        "halted": with_send(lambda sent, room, length: (room >= length) | (sent <= room)),
+        "either": with_receive(lambda sent, room, length: (sent >= length) | (room >= length)),
+        "by_sent": with_receive(lambda sent, room, length: sent >= length),
+        "at_the_end": with_receive(
+            lambda sent, room, length: (
+                np.minimum(np.minimum(sent, room), length) >= np.minimum(sent, length)
+            )
+        ),
+        "multiples": with_receive(
+            lambda sent, room, length: np.minimum(sent, room) % length + (room == 0) == 0
+        ),
         "with_what_is_held": lambda sent, room, length, holds: (
             done(sent, room, length, holds)[0],
             np.minimum(sent, room) + holds >= length,

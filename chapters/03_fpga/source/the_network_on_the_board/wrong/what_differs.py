@@ -50,7 +50,26 @@ def last_largest(x: np.ndarray) -> np.ndarray:
     return x.shape[1] - 1 - x[:, ::-1].argmax(axis=1)
 
 
+def as_type(kind: str) -> Callable:
+    """The numbers are compared in another type."""
+    return first(differing(lambda x: x.astype(kind)))
+
+
 WRONG = {
+    "nearly": first(lambda right, got: int((~np.isclose(right, got)).any(axis=1).sum())),
+    "off_by_one": first(lambda right, got: int((abs(right - got) > 1).any(axis=1).sum())),
+    "in_float32": as_type("f4"),
+    "in_16_bits": as_type("i2"),
+    "first_number": first(differing(lambda x: x[:, 0])),
+    "places": first(lambda right, got: int((right != got).any(axis=0).sum())),
+    "same_label": first(
+        lambda right, got: int(
+            ((right != got).any(axis=1) & (right.argmax(axis=1) == got.argmax(axis=1))).sum()
+        )
+    ),
+    "of_places": second(lambda right, got: int((right.argmax(0) != got.argmax(0)).sum())),
+    "of_sizes": second(differing(lambda x: abs(x).argmax(axis=1))),
+    "sorted_numbers": second(differing(lambda x: np.sort(x, axis=1))),
     "single_numbers": first(lambda right, got: int((right != got).sum())),
     "all_ten": first(lambda right, got: int((right != got).all(axis=1).sum())),
     "by_sums": first(differing(lambda x: x.sum(axis=1))),

@@ -76,3 +76,49 @@ def length_first(base, address, x, first, count):
 def offsets(base, address, x, first, count):
     """Gives the registers' offsets, without the base."""
     return _writes(0, address + first * _row(x), count * _row(x))
+
+
+def rows_added(base, address, x, first, count):
+    """The address counts rows."""
+    return _writes(base, address + first, count * _row(x))
+
+
+def up_to_the_last(base, address, x, first, count):
+    """The length is counted from row 0 on."""
+    return _writes(base, address + first * _row(x), (first + count) * _row(x))
+
+
+def last_byte(base, address, x, first, count):
+    """The number of the last byte for the length."""
+    return _writes(base, address + first * _row(x), count * _row(x) - 1)
+
+
+def end_address(base, address, x, first, count):
+    """The address behind the last byte for the length."""
+    return _writes(base, address + first * _row(x), address + (first + count) * _row(x))
+
+
+def to_the_row(base, address, x, first, count):
+    """`count` is the number of the last row."""
+    return _writes(base, address + first * _row(x), (count - first + 1) * _row(x))
+
+
+def in_words(base, address, x, first, count):
+    """The length in words of the DMA."""
+    return _writes(base, address + first * _row(x), count * _row(x) // 4)
+
+
+def decimal(base, address, x, first, count):
+    """The offsets as decimal numbers."""
+    _, values = _writes(base, address + first * _row(x), count * _row(x))
+    return np.array([base, base + 18, base + 28]), values
+
+
+def rows_of(length):
+    """Each row has so many bytes: the example's 8, or 1 or 2 for an element."""
+
+    def idea(base, address, x, first, count):
+        row = length(x)
+        return _writes(base, address + first * row, count * row)
+
+    return idea

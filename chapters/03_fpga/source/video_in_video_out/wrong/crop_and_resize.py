@@ -139,3 +139,65 @@ def colours_last(frame, box, side):
 def blue_first(frame, box, side):
     """Blue, green and red, as OpenCV has them."""
     return photograph(areas(cut(frame, *box), side).mean(axis=(1, 3)))[::-1]
+
+
+def cut_twice(frame, box, side):
+    """The means over rows are cut off before those over columns are, too."""
+    down = np.floor(areas(cut(frame, *box), side).mean(axis=1))
+    return np.floor(down.mean(axis=2)).transpose(2, 0, 1).astype(np.uint8)
+
+
+def square_areas(frame, box, side):
+    """An area is as high as it is wide; what lies outside of the frame does not count."""
+    left, top, width, _ = box
+    wide = width // side
+    small = np.zeros((frame.shape[2], side, side), np.uint8)
+    for row, column in np.ndindex(side, side):
+        area = frame[top + row * wide :, left + column * wide :][:wide, :wide]
+        if area.size:
+            small[:, row, column] = np.rint(area.mean(axis=(0, 1)))
+    return small
+
+
+def short_areas(frame, box, side):
+    """The last row and the last column of each area are left out, where it has several."""
+    parts = areas(cut(frame, *box), side)
+    high, wide = (max(parts.shape[axis] - 1, 1) for axis in (1, 3))
+    return photograph(parts[:, :high, :, :wide].mean(axis=(1, 3)))
+
+
+def between_ends(frame, box, side):
+    """The middle between the darkest and the brightest pixel of an area."""
+    parts = areas(cut(frame, *box), side).astype(float)
+    return photograph((parts.min(axis=(1, 3)) + parts.max(axis=(1, 3))) / 2)
+
+
+def centred(frame, box, side):
+    """Left and top are taken for the middle of the box."""
+    left, top, width, height = box
+    corner = max(left - width // 2, 0), max(top - height // 2, 0)
+    return photograph(areas(cut(frame, *corner, width, height), side).mean(axis=(1, 3)))
+
+
+def one_further(frame, box, side):
+    """The box begins a pixel further on; at the frame's end, its last pixels again."""
+    left, top, width, height = box
+    return photograph(areas(cut(frame, left + 1, top + 1, width, height), side).mean(axis=(1, 3)))
+
+
+def sides_of_areas_swapped(frame, box, side):
+    """The rows and the columns of an area are taken for each other in the reshape."""
+    picture = cut(frame, *box)
+    height, width, colours = picture.shape
+    mixed = picture.reshape(side, width // side, side, height // side, colours)
+    return photograph(mixed.mean(axis=(1, 3)))
+
+
+def last_pixel(frame, box, side):
+    """The last pixel of each area."""
+    return photograph(areas(cut(frame, *box), side)[:, -1, :, -1])
+
+
+def rows_alone(frame, box, side):
+    """The mean of the first column of each area."""
+    return photograph(areas(cut(frame, *box), side).mean(axis=1)[:, :, 0])

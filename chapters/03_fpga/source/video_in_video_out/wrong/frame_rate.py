@@ -101,3 +101,40 @@ def times(cycles, units, clock, camera):
 def always_camera(cycles, units, clock, camera):
     """The larger of the two limits."""
     return max(camera, clock / sum(cycles)), max(camera, clock / max(busy(cycles, units)))
+
+
+def upside_down(cycles, units, clock, camera):
+    """Cycles divided by the clock."""
+    return limited(camera, sum(cycles) / clock, max(busy(cycles, units)) / clock)
+
+
+def last_step_of_each(cycles, units, clock, camera):
+    """A unit does only the last of its steps."""
+    last = dict(zip(units, cycles, strict=True))
+    return limited(camera, clock / sum(cycles), clock / max(last.values()))
+
+
+def mean_step_of_each(cycles, units, clock, camera):
+    """A unit is busy for the mean of its steps."""
+    steps = np.maximum(np.bincount(units), 1)
+    return limited(camera, clock / sum(cycles), clock / max(busy(cycles, units) / steps))
+
+
+def fastest_step(cycles, units, clock, camera):
+    """The shortest step sets the pace."""
+    return limited(camera, clock / sum(cycles), clock / min(cycles))
+
+
+def clock_of_the_lesson(cycles, units, clock, camera):
+    """100 MHz, whatever the clock is."""
+    return limited(camera, 100e6 / sum(cycles), 100e6 / max(busy(cycles, units)))
+
+
+def two_groups(cycles, units, clock, camera):
+    """Unit 0, and all others as one."""
+    return limited(camera, clock / sum(cycles), clock / max(busy(cycles, np.minimum(units, 1))))
+
+
+def alone_by_a_step(cycles, units, clock, camera):
+    """One frame at a time takes the cycles of its longest step."""
+    return limited(camera, clock / max(cycles), clock / max(busy(cycles, units)))

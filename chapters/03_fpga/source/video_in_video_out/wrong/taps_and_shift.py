@@ -118,3 +118,35 @@ def sum_fits(kernel):
 def shift_down(kernel):
     """The kernel is divided by 2^shift."""
     return np.rint(kernel / 2.0 ** largest(byte, kernel)).astype(np.int8), largest(byte, kernel)
+
+
+def no_127(kernel):
+    """127 is not used."""
+    return taken(kernel, largest(lambda taps: taps.min() >= -128 and taps.max() < 127, kernel))
+
+
+def middle_tap(kernel):
+    """Only the tap in the middle has to fit."""
+    row, column = (length // 2 for length in kernel.shape)
+    return taken(kernel, largest(byte, kernel[row : row + 1, column : column + 1]))
+
+
+def mean_tap(kernel):
+    """The mean of the magnitudes has to fit."""
+    return taken(kernel, largest(byte, np.abs(kernel).mean(keepdims=True)))
+
+
+def shift_of_each(kernel):
+    """Each tap has a shift of its own; the first one's is returned."""
+    shifts = np.array([largest(byte, tap) for tap in kernel.ravel()]).reshape(kernel.shape)
+    return np.rint(kernel * 2.0**shifts).astype(np.int8), shifts.flat[0]
+
+
+def away_from_0(kernel):
+    """Each tap is rounded to the next whole number away from 0."""
+    return taken(kernel, largest(byte, kernel), lambda taps: np.copysign(np.ceil(abs(taps)), taps))
+
+
+def always_7(kernel):
+    """The shift of the example."""
+    return taken(kernel, 7)
