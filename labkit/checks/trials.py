@@ -73,16 +73,29 @@ class Trials:
         return explained >= ENOUGH
 
     def _of_changed_arguments(
-        self, trial: Trial, change: Callable[[tuple], tuple]
+        self, trial: Trial, change: Callable[[tuple], tuple], output: int | None = None
     ) -> np.ndarray | None:
         try:
             with np.errstate(all="ignore"), catch_warnings():
                 simplefilter("ignore")
                 args = change(trial.case.args)
-            found = outputs_for(self.exercise, self.exercise.oracle, args)[self.output]
+            found = outputs_for(self.exercise, self.exercise.oracle, args)
+            found = found[self.output if output is None else output]
         except Exception:  # the changed arguments do not fit each other
             return None
         return None if found.dtype == object else found  # whole numbers beyond 64 bits
+
+    def _explains_the_others(self, change: Callable[[tuple], tuple], everywhere: bool) -> bool:
+        """Whether changed arguments give what stands in the other outputs of this one's group."""
+        others = [
+            place for group in self.exercise.groups if self.output in group for place in group
+        ]
+        for trial in self.trials if everywhere else self.wrong:
+            for place in others:
+                found = self._of_changed_arguments(trial, change, place)
+                if found is not None and not equal(trial.got[place], found, self.exercise):
+                    return False
+        return True
 
     def _pairs(self, trials: list[Trial]) -> list[Pair]:
         return [Pair(trial.got[self.output], trial.expected[self.output]) for trial in trials]

@@ -52,7 +52,7 @@ class RefereedJob:
 
     call         the learner's function, those that may call anything, what turns the inputs into
                  its arguments, and the course's answer; pickled by cloudpickle
-    inputs       of this rank alone, pickled; of each call, where there are two
+    inputs       of this rank alone, pickled; of each call, where there are several
     rank, ranks  which one it is, of how many
     in_place     the function may change its inputs; if it returns None, the first one is its result
     forbidden    what the exercise forbids
@@ -105,14 +105,16 @@ def _ended(job: RefereedJob, line: RefereeLine) -> Ended:
     except Exception as error:
         return Ended(raised=Raised(type(error).__name__, _text(error), None))
     first, value = _called(Watched(job, line, free, own), function, calls[0], job.in_place)
-    if len(calls) == 1 or first.value is None or first.hit is not None:
+    if first.value is None or first.hit is not None:
         return first
-    again, _ = _called(Watched(job, line, free, own), function, calls[1], job.in_place)
-    if again.value is None or again.hit is not None:
-        return again
-    changed = again.changed if first.changed is None else first.changed
-    after = pickle.dumps(plain(value))  # the second call may have written into it
-    return replace(first, changed=changed, left=again.left, again=again.value, after=after)
+    for inputs in calls[1:]:
+        again, _ = _called(Watched(job, line, free, own), function, inputs, job.in_place)
+        if again.value is None or again.hit is not None:
+            return again
+        changed = again.changed if first.changed is None else first.changed
+        values = (*first.again, again.value)
+        first = replace(first, changed=changed, left=again.left, again=values)
+    return replace(first, after=pickle.dumps(plain(value)))  # a later call may have written into it
 
 
 def _arguments(inputs: bytes, given: Callable[..., tuple] | None) -> tuple:

@@ -56,6 +56,36 @@ def last_again(rank: int, ranks: int, photographs: np.ndarray, epoch: int, seed:
     return np.append(order, np.repeat(order[-1:], missing))[rank::ranks]
 
 
+def filled_up(order: np.ndarray, ranks: int) -> np.ndarray:
+    """As many numbers as make whole steps of all ranks."""
+    return np.resize(order, each(order, ranks) * ranks)
+
+
+def wraps_once(rank: int, ranks: int, photographs: np.ndarray, epoch: int, seed: int) -> np.ndarray:
+    """As if the order began again only once."""
+    order = shuffled(photographs, seed + epoch)
+    return np.append(order, order[: -len(order) % ranks])[rank::ranks]
+
+
+def with_zeros(rank: int, ranks: int, photographs: np.ndarray, epoch: int, seed: int) -> np.ndarray:
+    """As if photograph 0 stood at the end."""
+    order = shuffled(photographs, seed + epoch)
+    return np.pad(order, (0, -len(order) % ranks))[rank::ranks]
+
+
+def filled_first(
+    rank: int, ranks: int, photographs: np.ndarray, epoch: int, seed: int
+) -> np.ndarray:
+    """As if the numbers were repeated before they are shuffled."""
+    return shuffled(filled_up(photographs, ranks), seed + epoch)[rank::ranks]
+
+
+def one_more(rank: int, ranks: int, photographs: np.ndarray, epoch: int, seed: int) -> np.ndarray:
+    """As if every quotient were rounded down, and one added."""
+    order = shuffled(photographs, seed + epoch)
+    return np.resize(order, (len(order) // ranks + 1) * ranks)[rank::ranks]
+
+
 WRONG_SHARD = SimpleNamespace(
     same_every_epoch=lambda rank, ranks, photographs, epoch, seed: dealt(
         rank, ranks, photographs, 0, seed
@@ -66,9 +96,19 @@ WRONG_SHARD = SimpleNamespace(
     own_order=lambda rank, ranks, photographs, epoch, seed: dealt(
         rank, ranks, photographs, epoch, seed + rank
     ),
-    unshuffled=lambda rank, ranks, photographs, epoch, seed: np.resize(
-        photographs, each(photographs, ranks) * ranks
+    unshuffled=lambda rank, ranks, photographs, epoch, seed: filled_up(photographs, ranks)[
+        rank::ranks
+    ],
+    multiplied=lambda rank, ranks, photographs, epoch, seed: dealt(
+        rank, ranks, photographs, 0, seed * epoch
+    ),
+    by_numpy=lambda rank, ranks, photographs, epoch, seed: filled_up(
+        np.random.default_rng(seed + epoch).permutation(photographs), ranks
     )[rank::ranks],
+    wraps_once=wraps_once,
+    with_zeros=with_zeros,
+    filled_first=filled_first,
+    one_more=one_more,
     places=lambda rank, ranks, photographs, epoch, seed: dealt(
         rank, ranks, np.arange(len(photographs)), epoch, seed
     ),
@@ -105,6 +145,7 @@ shard = exercise(
         numbers,
     ),
     wrong=vars(WRONG_SHARD),
+    dtype="int",
     forbidden=("torch.utils.data", "labkit.distributed.sampler"),
 )
 
@@ -115,9 +156,9 @@ Gradients = Sequence[tuple[Tensors]]  # what each rank has
 
 
 def tensors(rng: np.random.Generator, ranks: int, *shapes: tuple[int, ...]) -> list[tuple[Tensors]]:
-    """For each rank a tensor of each shape: numbers of both signs, all different."""
+    """For each rank a tensor of each shape: numbers of both signs, all different, of 14 bits."""
     size = sum(map(prod, shapes))
-    drawn = rng.permutation(2 * ranks * size + 1)[: ranks * size] - ranks * size
+    drawn = rng.choice(2**14, ranks * size, replace=False) - 2**13
     found = []
     for flat in drawn.reshape(ranks, size).astype(np.float32):
         ends = np.cumsum([prod(shape) for shape in shapes])[:-1]
@@ -141,6 +182,12 @@ def own(inputs: Gradients) -> list[Tensors]:
     return [gradients for (gradients,) in inputs]
 
 
+def from_the_start(means: Tensors) -> Tensors:
+    """As if every tensor were taken from the beginning of the flat one."""
+    flat = np.concatenate([one.ravel() for one in means])
+    return [flat[: one.size].reshape(one.shape) for one in means]
+
+
 WRONG_MEAN = SimpleNamespace(
     sums=lambda inputs: [summed(inputs)] * len(inputs),
     divided_twice=lambda inputs: [[one / len(inputs) for one in mean(inputs)]] * len(inputs),
@@ -148,6 +195,8 @@ WRONG_MEAN = SimpleNamespace(
     own_part=lambda inputs: [[one / len(inputs) for one in rank] for rank in own(inputs)],
     only_in_0=lambda inputs: [mean(inputs), *own(inputs)[1:]],
     of_rank_0=lambda inputs: [own(inputs)[0]] * len(inputs),
+    halved=lambda inputs: [[one / 2 for one in summed(inputs)]] * len(inputs),
+    from_the_start=lambda inputs: [from_the_start(mean(inputs))] * len(inputs),
     per_tensor=lambda inputs: [[one / len(own(inputs)[0]) for one in summed(inputs)]] * len(inputs),
 )
 
@@ -200,6 +249,7 @@ average_gradients = rank_exercise(
         },
         tensors,
         types={"a layer": "float64"},
+        then=[((3,), (1, 2), (2,))],
     ),
     oracle=lambda inputs: [mean(inputs)] * len(inputs),
     wrong=vars(WRONG_MEAN),
@@ -259,6 +309,23 @@ WRONG_WEIGHTS = SimpleNamespace(
         lambda inputs: sum(g * np.float32(n) for g, n in inputs) / np.float32(photographs(inputs))
     ),
     undivided=everywhere(weighted),
+    of_filled=everywhere(lambda inputs: weighted(inputs) / np.float32(len(filled(inputs)))),
+    by_ranks_too=everywhere(
+        lambda inputs: weighted(inputs) / np.float32(photographs(inputs) * len(inputs))
+    ),
+    empty_as_one=everywhere(
+        lambda inputs: weighted(inputs) / np.float32(sum(max(count, 1) for _, count in inputs))
+    ),
+    squared=everywhere(
+        lambda inputs: (
+            weighted([(gradient * np.float32(n), n) for gradient, n in inputs])
+            / np.float32(photographs(inputs))
+        )
+    ),
+    nothing_for_empty=lambda inputs: [
+        weighted(inputs) / np.float32(photographs(inputs)) if count else np.zeros_like(gradient)
+        for gradient, count in inputs
+    ],
     by_ranks=everywhere(lambda inputs: weighted(inputs) / np.float32(len(inputs))),
     sum_by_count=everywhere(
         lambda inputs: sum(g for g, _ in filled(inputs)) / np.float32(photographs(inputs))
@@ -286,6 +353,7 @@ weighted_average = rank_exercise(
         },
         shards,
         types={"prime": "float64"},
+        then=[(5, 2, 4)],
     ),
     oracle=everywhere(lambda inputs: weighted(inputs) / np.float32(photographs(inputs))),
     wrong=vars(WRONG_WEIGHTS),
