@@ -382,15 +382,15 @@ def in_order_of_pulls(pulled, pushed):
 
 def by_a_clock(pulled, pushed):
     """The version at each pull is taken from the version at its push."""
-    moments = sorted([(when, 0, i) for i, when in enumerate(pulled)])
-    moments += [(when, 1, i) for i, when in enumerate(pushed)]
+    moments = sorted([(when, 1, i) for i, when in enumerate(pulled)])
+    moments += [(when, 0, i) for i, when in enumerate(pushed)]
     version, at_pull, counts = 0, {}, [0.0] * len(pulled)
-    for _, is_push, i in sorted(moments):
-        if is_push:
+    for _, is_pull, i in sorted(moments):
+        if is_pull:
+            at_pull[i] = version
+        else:
             counts[i] = version - at_pull[i]
             version += 1
-        else:
-            at_pull[i] = version
     return np.array(counts, dtype=np.float32)
 
 
