@@ -61,9 +61,9 @@ class Trials:
         explained = 0
         for trial in self.seen:
             candidate = candidate_of(trial)
-            if candidate is None:
+            if candidate is None and everywhere:
                 continue
-            if not self._is_result(trial, candidate):
+            if candidate is None or not self._is_result(trial, candidate):
                 return False
             told = np.isfinite(candidate)  # infinities agree by chance
             if not everywhere and candidate.shape == trial.expected[self.output].shape:

@@ -12,8 +12,8 @@ import numpy as np
 from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
 
 Push = tuple[int, int, np.ndarray]  # worker, step, gradient [D]
-# Worker -> its first step. K * worker + step is the same number for steps of worker 11, or of worker
-# 23, where K is 100, 256, 1,000 and so on; and so are the texts 1 12 and 11 2.
+# Worker -> its first step. K * worker + step is the same number for steps of worker 11, or of 23,
+# where K is 100, 256, 1,000 and so on; and so are the texts 1 12 and 11 2.
 # Each number does so for other steps, so that they are told apart.
 FIRST_STEPS = {11: 0, 1: 5, 10: 100, 9: 2_002, 8: 769, 7: 4_000_005, 6: 500_006, 5: 60_003}
 FIRST_STEPS |= {4: 7_175, 23: 0, 20: 196_612}
