@@ -263,7 +263,7 @@ WRONG_ONCE = SimpleNamespace(
 
 apply_once = exercise(
     "distributed.apply_once",
-    oracle=applied,
+    oracle=lambda w, pushes, rate: applied(w, pushes, rate),
     cases=cases_of(
         {
             "some come again": (3, 3, 4, 5),

@@ -198,7 +198,7 @@ WRONG_COST = SimpleNamespace(
 
 cost_of_faults = exercise(
     "distributed.cost_of_faults",
-    oracle=lost_and_spent,
+    oracle=lambda moments, every, write: lost_and_spent(moments, every, write),
     cases=cases_of(
         {
             "three faults": (3, 10, 2),
