@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from labkit.checks.chunks import ranks_of
 from labkit.checks.items import Case
 from labkit.checks.trials import ENOUGH, Trial, Trials
 
@@ -41,6 +42,8 @@ class CallSearch(Trials):
         """Right at first, and wrong in all later calls, or where the first case comes again."""
         first, last = self.in_order[0], self.in_order[-1]
         if len(self.in_order) < ENOUGH or first in self.wrong:
+            return None
+        if ranks_of(first.case.args):  # each case has processes of its own
             return None
         is_last = self.wrong == [last] and last.case.name == f"{first.case.name} again"
         by_chance = first.expected[self.output].size < ENOUGH  # is a single number right

@@ -81,7 +81,8 @@ def separating(right: list[Features], wrong: list[Features], asked: set[str]) ->
 
     asked   the features that may be told; the others are only its rivals
     """
-    if len(right) < 2 or len(wrong) < 2:  # one case alone agrees with much by chance
+    # One case alone agrees with much by chance, also if it comes again.
+    if any(len({repr(said) for said in side}) < 2 for side in (right, wrong)):
         return None
     where_right = _in_all_and_in_none(right, wrong)
     where_wrong = _in_all_and_in_none(wrong, right)

@@ -19,8 +19,8 @@ from labkit.checks.case_features import (
     separating,
     size_features,
 )
-from labkit.checks.chunks import chunks_missing
-from labkit.checks.equality import Pair
+from labkit.checks.chunks import chunks_missing, ranks_of
+from labkit.checks.equality import Pair, equal
 from labkit.checks.finer_causes import FinerSearch
 from labkit.checks.items import Case, Exercise
 from labkit.checks.places import where_argument, wrong_kind, wrong_places
@@ -67,6 +67,7 @@ def likely_cause(exercise: Exercise, trials: list[Trial], output: int | None) ->
         search.place,
         search.few_bits,
         search.sizes,
+        search.more_ranks,
         search.kind_of_value,
         search.wrong_when_called_again,
     )
@@ -115,7 +116,10 @@ class _Search(FinerSearch):
             return None
         everyones = [trial.case.args for trial in self.trials]
         for sentence, change in input_slips(self.seen[0].case.args, self.names, everyones):
-            if self._explains(partial(self._of_changed_arguments, change=change), everywhere):
+            explained = self._explains(
+                partial(self._of_changed_arguments, change=change), everywhere
+            )
+            if explained and self._explains_the_others(change, everywhere):
                 return sentence
         return None
 
@@ -223,6 +227,21 @@ class _Search(FinerSearch):
         """Right or wrong by the sizes of the arrays."""
         return self._separated_by(partial(size_features, kernel=self._is_kernel))
 
+    def more_ranks(self) -> str | None:
+        """Right up to a number of ranks, and wrong with more of them."""
+        right, wrong = [], []
+        for trial in self.trials:
+            pairs = zip(trial.got, trial.expected, strict=True)
+            all_right = all(equal(*pair, self.exercise) for pair in pairs)
+            (right if all_right else wrong).append(ranks_of(trial.case.args))
+        most = max(right, default=0)
+        if most < 2 or len(wrong) < 2 or min(wrong) <= most:
+            return None
+        return (
+            f"it is right with up to {most} ranks, and wrong in every case with more: what is "
+            f"written for {most}?"
+        )
+
     def kind_of_value(self) -> str | None:
         """The wrong values are of one kind: a symptom, and the last thing to tell."""
         if len(self.seen) < len(self.wrong):
@@ -243,4 +262,5 @@ class _Search(FinerSearch):
 
 def _is_constant(values: np.ndarray) -> bool:
     """Whether all numbers are the same one; there may be one alone, or none."""
-    return bool((values == values.flat[:1]).all() or np.isnan(values).all())
+    flat = values.ravel()
+    return bool((flat == flat[:1]).all() or np.isnan(flat).all())

@@ -58,7 +58,7 @@ def _said(
     want = np.array_split(pair.want.ravel(), ranks)
     if any(_stands_for_another(exercise, got, want, n) for n in wrong):
         yield TWICE
-    if len(wrong) == ranks:
+    if len(wrong) == sum(chunk.size > 0 for chunk in right):
         return
     if all(not got[n].any() for n in wrong):
         yield ZERO

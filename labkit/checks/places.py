@@ -152,6 +152,8 @@ def _of_one_kind(pairs: list[Pair], wrong: list[np.ndarray]) -> str | None:
         return None
     if len(given) > 1 and _all_are(_is_zero, given):
         return "every wrong value is 0: what makes it 0, or leaves it unwritten?"
+    if pairs[0].want.dtype.kind == "b":  # a truth value has no other kind
+        return None
     any_right = any(values.size for values in right)
     kinds = {
         "negative": _is_negative,
@@ -160,6 +162,8 @@ def _of_one_kind(pairs: list[Pair], wrong: list[np.ndarray]) -> str | None:
     }
     for word, is_one in kinds.items():
         if not _all_are(is_one, should_be):
+            continue
+        if word == "positive" and pairs[0].want.dtype.kind in "iu":  # as places and counts are
             continue
         if any_right and not any(is_one(values).any() for values in right):
             return f"exactly those values are wrong that should be {word}."

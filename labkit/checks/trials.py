@@ -6,7 +6,7 @@ from warnings import catch_warnings, simplefilter
 
 import numpy as np
 
-from labkit.checks.equality import Pair, equal
+from labkit.checks.equality import Pair, close, equal
 from labkit.checks.expected import Outputs, outputs_for
 from labkit.checks.items import Case, Exercise
 from labkit.checks.phrasing import argument_name
@@ -61,11 +61,14 @@ class Trials:
         explained = 0
         for trial in self.seen:
             candidate = candidate_of(trial)
-            if candidate is None:
+            if candidate is None and everywhere:
                 continue
-            if not self._is_result(trial, candidate):
+            if candidate is None or not self._is_result(trial, candidate):
                 return False
-            explained += np.isfinite(candidate).sum()  # infinities agree by chance
+            told = np.isfinite(candidate)  # infinities agree by chance
+            if not everywhere and candidate.shape == trial.expected[self.output].shape:
+                told &= ~close(candidate, trial.expected[self.output], self.exercise)
+            explained += told.sum()
         for trial in self.right if everywhere else ():
             candidate = candidate_of(trial)
             if candidate is None or not self._is_result(trial, candidate):
@@ -73,16 +76,29 @@ class Trials:
         return explained >= ENOUGH
 
     def _of_changed_arguments(
-        self, trial: Trial, change: Callable[[tuple], tuple]
+        self, trial: Trial, change: Callable[[tuple], tuple], output: int | None = None
     ) -> np.ndarray | None:
         try:
             with np.errstate(all="ignore"), catch_warnings():
                 simplefilter("ignore")
                 args = change(trial.case.args)
-            found = outputs_for(self.exercise, self.exercise.oracle, args)[self.output]
+            found = outputs_for(self.exercise, self.exercise.oracle, args)
+            found = found[self.output if output is None else output]
         except Exception:  # the changed arguments do not fit each other
             return None
         return None if found.dtype == object else found  # whole numbers beyond 64 bits
+
+    def _explains_the_others(self, change: Callable[[tuple], tuple], everywhere: bool) -> bool:
+        """Whether changed arguments give what stands in the other outputs of this one's group."""
+        others = [
+            place for group in self.exercise.groups if self.output in group for place in group
+        ]
+        for trial in self.trials if everywhere else self.wrong:
+            for place in others:
+                found = self._of_changed_arguments(trial, change, place)
+                if found is not None and not equal(trial.got[place], found, self.exercise):
+                    return False
+        return True
 
     def _pairs(self, trials: list[Trial]) -> list[Pair]:
         return [Pair(trial.got[self.output], trial.expected[self.output]) for trial in trials]

@@ -93,7 +93,8 @@ class Ended:
     hit        the first forbidden thing that it used
     changed    the place of the first input that it changed
     left       operations that it began and never waited for
-    again      what a second call in the same process returned, where there was one
+    behind     a sentence on what it has left running, and what to do about it
+    again      what each later call in the same process returned
     after      what the first one had returned, as it was after that
     """
 
@@ -105,7 +106,8 @@ class Ended:
     hit: Hit | None = None
     changed: int | None = None
     left: tuple[Post, ...] = ()
-    again: bytes | None = None
+    behind: tuple[str, str] | None = None
+    again: tuple[bytes, ...] = ()
     after: bytes | None = None
 
 

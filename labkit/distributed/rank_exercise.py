@@ -17,7 +17,7 @@ from labkit.checks.items import (
 )
 from labkit.checks.lesson_files import exercise
 from labkit.checks.phrasing import counted
-from labkit.distributed.rank_judge import ByRank, RankJudge, Twice
+from labkit.distributed.rank_judge import Again, ByRank, RankJudge
 from labkit.distributed.rank_results import (
     MOST_RANKS,
     groups_of,
@@ -83,15 +83,18 @@ def ranks_cases(
     sizes: Mapping[str, tuple],
     inputs: Callable[..., ByRank],
     types: Mapping[str, str] | None = None,
+    then: Sequence[tuple] = (),
 ) -> Callable[[np.random.Generator], Iterable[Case]]:
     """One case for each name: {"prime": (3, 7)} means 3 ranks, and inputs(rng, 3, 7).
 
     inputs  inputs(rng, ranks, *sizes) -> for each rank a tuple of what its function gets
     types   {"prime": "float64"}: in this case float32 arrays come in another type, and so have the
             results of the oracle to come
+    then    sizes of further calls, for what may be kept by a part of the sizes: the same shapes
+            with other counts, or as many numbers in other shapes
 
-    At the end the first one of several ranks comes again: two calls in the same ranks, with new
-    data each, so that it shows what a function keeps from call to call.
+    At the end the first one of several ranks comes again: two calls in the same ranks, and those of
+    `then`, with new data each, so that it shows what a function keeps from call to call.
     """
 
     def drawn(name: str, ranks: int, rng: np.random.Generator, *more: Any) -> ByRank:
@@ -111,9 +114,9 @@ def ranks_cases(
         names = [name for name, (ranks, *_) in sizes.items() if ranks > 1]
         name = names[0] if names else next(iter(sizes))
         ranks, *more = sizes[name]
-        twice = Twice(drawn(name, ranks, rng, *more))
-        twice.then = drawn(name, ranks, rng, *more)
-        yield Case(f"{name} again ({counted(ranks, 'rank')})", (twice,))
+        again = Again(drawn(name, ranks, rng, *more))
+        again.then = [drawn(name, ranks, rng, *sizes) for sizes in (more, *then)]
+        yield Case(f"{name} again ({counted(ranks, 'rank')})", (again,))
 
     return cases
 

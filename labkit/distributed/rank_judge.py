@@ -37,16 +37,16 @@ if TYPE_CHECKING:
     from labkit.distributed.refereed_run import RefereedRun
 
 ByRank = Sequence[tuple]
-TWICE = (
-    "This case calls the function twice in the same ranks, with other numbers: is something kept "
-    "from the first call?"
+AGAIN = (
+    "This case calls the function at least twice in the same ranks, with other numbers: is "
+    "something kept from an earlier call?"
 )
 
 
-class Twice(tuple):
-    """What the ranks get for a first call, and in `then` what they get for a second one."""
+class Again(tuple):
+    """What the ranks get for a first call, and in `then` what they get for each later one."""
 
-    then: ByRank = ()
+    then: Sequence[ByRank] = ()
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class RankJudge:
     def judged(self, packed: bytes, by_rank: ByRank, endless: list) -> tuple[np.ndarray, ...]:
         """What a function gives back; TooDear where it is right, and `demand` finds fault.
 
-        Unsteady where it is right, and its type is not, or a second call's result.
+        Unsteady where it is right, and its type is not, or a later call's result.
         """
         run = self._run(packed, by_rank, endless)
         expected = self._expected(by_rank)
@@ -104,8 +104,8 @@ class RankJudge:
         if not self._right(outputs, expected):
             if all(seat.ended.untouched for seat in run.referee.seats):
                 raise Unsolved("the function returns None")
-        elif isinstance(by_rank, Twice):
-            self._refuse_kept(run, by_rank.then, outputs)
+        elif isinstance(by_rank, Again):
+            self._refuse_kept(run, by_rank.then, expected, outputs)
         elif self.demand is not None:
             sentence = self.demand(run.referee.traffic(by_rank))
             if sentence:
@@ -131,24 +131,36 @@ class RankJudge:
                     )
         return None
 
-    def _refuse_kept(self, run: "RefereedRun", then: ByRank, outputs: tuple) -> None:
-        """Raises Unsteady where a second call in the same ranks shows that something is kept."""
-        again = [read_known(seat.ended.again) for seat in run.referee.seats]
-        expected = self._expected(then)
-        if not self._right(returned(again, expected, self.results), expected):
-            raise Unsteady(
-                "In the second call in the same ranks, with other numbers, the result is wrong: "
-                "something is kept from the first call.",
-                "What is made outside the function, such as a list or a buffer, lives on.",
-            )
+    def _refuse_kept(
+        self, run: "RefereedRun", later: Sequence[ByRank], expected: Sequence[Any], outputs: tuple
+    ) -> None:
+        """Raises Unsteady where a later call in the same ranks shows that something is kept."""
+        for place, by_rank in enumerate(later):
+            if not self._right_again(run, place, by_rank):
+                which = "second" if place == 0 else "third"
+                other = "numbers" if place == 0 else "sizes and numbers"
+                raise Unsteady(
+                    f"In the {which} call in the same ranks, with other {other}, the result is "
+                    "wrong: something is kept from an earlier call.",
+                    "What is made outside the function, such as a list or a buffer, lives on.",
+                )
         after = [read_known(seat.ended.after) for seat in run.referee.seats]
         for one, other in zip(returned(after, expected, self.results), outputs, strict=True):
             if not np.array_equal(one, other, equal_nan=other.dtype.kind == "f"):
                 raise Unsteady(
-                    "The second call in the same ranks, with other numbers, changes what the "
-                    "first one has returned: something is kept, and used again.",
+                    "A later call in the same ranks, with other numbers, changes what the first "
+                    "one has returned: something is kept, and used again.",
                     "Each call has to return a tensor of its own.",
                 )
+
+    def _right_again(self, run: "RefereedRun", place: int, by_rank: ByRank) -> bool:
+        """Whether the call number `place` after the first one has the right results."""
+        again = [read_known(seat.ended.again[place]) for seat in run.referee.seats]
+        expected = self._expected(by_rank)
+        try:
+            return self._right(returned(again, expected, self.results), expected)
+        except Refused:  # of another form than the first one's
+            return False
 
     def _expected(self, by_rank: ByRank) -> Sequence[Any]:
         return self.oracle(copy.deepcopy(by_rank))
@@ -170,8 +182,8 @@ class RankJudge:
         if found := verdict(run.referee, self._names, self.forbidden):
             if any(seat.ended and seat.ended.endless for seat in seats):
                 endless.append(found.refused())
-            if isinstance(by_rank, Twice):
-                found = found._replace(details=(*found.details, TWICE))
+            if isinstance(by_rank, Again):
+                found = found._replace(details=(*found.details, AGAIN))
             raise found.refused()
         return run
 
@@ -179,7 +191,7 @@ class RankJudge:
         from labkit.distributed.refereed_rank import RefereedJob
 
         ranks = len(by_rank)
-        calls = [by_rank, by_rank.then] if isinstance(by_rank, Twice) else [by_rank]
+        calls = [by_rank, *by_rank.then] if isinstance(by_rank, Again) else [by_rank]
         sources = _sources(packed)
         return [
             RefereedJob(

@@ -31,7 +31,7 @@ from labkit.checks.watch import Hit
 from labkit.checks.watch.clock import Clock, importing
 from labkit.checks.watch.escapes import IN_A_RANK
 from labkit.checks.watch.guard import Guard
-from labkit.checks.watch.leftovers import Leftovers
+from labkit.checks.watch.leftovers import PROCESS, THREAD, Leftovers
 from labkit.checks.watch.memory import limited_memory
 from labkit.checks.watch.source import Line, learner_line
 from labkit.distributed import asynchronous
@@ -52,7 +52,7 @@ class RefereedJob:
 
     call         the learner's function, those that may call anything, what turns the inputs into
                  its arguments, and the course's answer; pickled by cloudpickle
-    inputs       of this rank alone, pickled; of each call, where there are two
+    inputs       of this rank alone, pickled; of each call, where there are several
     rank, ranks  which one it is, of how many
     in_place     the function may change its inputs; if it returns None, the first one is its result
     forbidden    what the exercise forbids
@@ -105,14 +105,17 @@ def _ended(job: RefereedJob, line: RefereeLine) -> Ended:
     except Exception as error:
         return Ended(raised=Raised(type(error).__name__, _text(error), None))
     first, value = _called(Watched(job, line, free, own), function, calls[0], job.in_place)
-    if len(calls) == 1 or first.value is None or first.hit is not None:
+    if first.value is None or first.hit is not None:
         return first
-    again, _ = _called(Watched(job, line, free, own), function, calls[1], job.in_place)
-    if again.value is None or again.hit is not None:
-        return again
-    changed = again.changed if first.changed is None else first.changed
-    after = pickle.dumps(plain(value))  # the second call may have written into it
-    return replace(first, changed=changed, left=again.left, again=again.value, after=after)
+    for inputs in calls[1:]:
+        again, _ = _called(Watched(job, line, free, own), function, inputs, job.in_place)
+        if again.value is None or again.hit is not None:
+            return again
+        changed = again.changed if first.changed is None else first.changed
+        values = (*first.again, again.value)
+        behind = first.behind or again.behind
+        first = replace(first, changed=changed, left=again.left, behind=behind, again=values)
+    return replace(first, after=pickle.dumps(plain(value)))  # a later call may have written into it
 
 
 def _arguments(inputs: bytes, given: Callable[..., tuple] | None) -> tuple:
@@ -138,7 +141,7 @@ def _called(
     if in_place:
         value, changed = inputs[0] if value is None else value, None
     ended = Ended(pickle.dumps(plain(value)), untouched, hit=hit, changed=changed, left=left)
-    return ended, value
+    return replace(ended, behind=watched.behind), value
 
 
 class Watched:
@@ -159,6 +162,7 @@ class Watched:
         self.value: object = None
         self.error: BaseException | None = None
         self.place: Line | None = None
+        self.behind: tuple[str, str] | None = None
         self.clock = Clock(adapted=True)
         exercise = SimpleNamespace(
             forbidden=_with_all(job.forbidden), oracle=None, fallback=own, adapter=None
@@ -175,12 +179,14 @@ class Watched:
             with self.guard.profile(_call.__code__):
                 _call(self, function, inputs)
 
-        before = Leftovers(processes=False)
+        before = Leftovers(processes=True)
         aside = warnings.catch_warnings(), self._no_files(), limited_memory(1 / self.ranks)
         with self.guard.stand_ins(), aside[0], aside[1], aside[2]:
             warnings.simplefilter("ignore")
             self.clock.run(job)
-        before.clear(threads=())  # the rest of this process needs its modules
+        # The rest of this process needs its modules, and its processor.
+        behind = before.clear([] if self.clock.expired else self.guard.threads)
+        self.behind = behind if behind and behind[0] in (THREAD, PROCESS) else None
         self.line.clock = None
 
     @contextmanager

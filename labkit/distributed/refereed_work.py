@@ -57,7 +57,8 @@ class Work:
         if self._given is not None and bytes_of(self._given) != self._before:
             raise RuntimeError(
                 f"The tensor of {self._name} was changed before wait(): until then its memory is "
-                "being read, and nobody knows which of the two values is used."
+                "being read, and nobody knows which of the two values is used. (`exchange` begins "
+                "an isend, too: what leaves and what arrives there need memory of their own.)"
             )
 
 

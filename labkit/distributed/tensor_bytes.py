@@ -16,7 +16,8 @@ def bytes_of(tensor: "torch.Tensor") -> bytes:
     """The bytes of its elements."""
     import torch
 
-    flat = tensor.detach().cpu().contiguous().reshape(-1)
+    dense = tensor.detach().cpu().contiguous()
+    flat = dense.as_strided((dense.numel(),), (1,))  # a single element may have any stride
     return flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
 
 

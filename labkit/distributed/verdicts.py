@@ -90,6 +90,10 @@ def _all(referee: Referee, names: Sequence[str], forbidden: tuple[str, ...]) -> 
     for rank, how in ended:
         for post in how.left:
             yield _left(referee, rank, post)
+    for rank, how in ended:
+        if how.behind is not None:
+            sentence, cure = how.behind
+            yield Verdict(f"{sentence} (In rank {rank}.)", (cure,))
 
 
 def _died(rank: int, code: int) -> Verdict:

@@ -248,6 +248,44 @@ counts_in_a_byte = edit(
     "torch.tensor([count % 256], dtype=torch.uint8)",
 )
 
+
+def filled_too_early(rank, ranks, photographs, epoch, seed):
+    each = -(-len(photographs) // ranks)
+    numbers = np.resize(photographs, each * ranks)
+    generator = torch.Generator().manual_seed(seed + epoch)
+    return numbers[torch.randperm(len(numbers), generator=generator).numpy()][rank::ranks]
+
+
+def repeats_the_order_once(rank, ranks, photographs, epoch, seed):
+    generator = torch.Generator().manual_seed(seed + epoch)
+    order = photographs[torch.randperm(len(photographs), generator=generator).numpy()]
+    return np.append(order, order[: -len(order) % ranks])[rank::ranks]
+
+
+def as_floats(rank, ranks, photographs, epoch, seed):
+    return place_by_place(rank, ranks, photographs, epoch, seed) * 1.0
+
+
+CUTS, TOTALS = {}, {}
+
+
+def cuts_by_their_number(rank, ranks, gradients):
+    flat = torch.cat([gradient.flatten() for gradient in gradients])
+    shapes = CUTS.setdefault(len(gradients), [gradient.shape for gradient in gradients])
+    parts = (ring_all_reduce(flat) / ranks).split([shape.numel() for shape in shapes])
+    return [part.view(shape) for part, shape in zip(parts, shapes, strict=True)]
+
+
+def total_of_the_first_call(rank, ranks, gradient, count):
+    if ranks not in TOTALS:
+        TOTALS[ranks] = ring_all_reduce(torch.tensor([float(count)]))
+    return ring_all_reduce(torch.nan_to_num(gradient) * count) / TOTALS[ranks]
+
+
+empty_counts = edit(
+    WEIGHTED, "empty_counts", "torch.tensor([float(count)])", "torch.tensor([max(float(count), 1)])"
+)
+
 PLANTED = {
     SHARD: [
         (no_epoch, "Each epoch has the same order"),
@@ -259,6 +297,9 @@ PLANTED = {
         (rounded_down, "that do not fill a step are left out"),
         (not_filled, "some ranks get one photograph less"),
         (the_last_one_again, "The last photograph is repeated"),
+        (filled_too_early, "repeated before they are shuffled"),
+        (repeats_the_order_once, "The order begins again only once"),
+        (as_floats, "it should hold integers"),
         (one_source, "from the same number, once more"),
         (shuffles_in_place, "changes its input"),
         (by_torch, "torch.utils.data"),
@@ -275,6 +316,7 @@ PLANTED = {
         (each_tensor_by_torch, "all-reduces went between the ranks for"),
         (all_to_all, "bytes in all_gather"),
         (in_doubles, "bytes in all_reduce"),
+        (cuts_by_their_number, "In the third call in the same ranks"),
         (unused, "Each rank returns its own gradients"),
         (rank_0_gives, "All ranks have rank 0's gradients"),
         (only_rank_0, "Only rank 0 has the means"),
@@ -286,6 +328,8 @@ PLANTED = {
         (first_result_again(WEIGHTED), "In the second call in the same ranks"),
         (cast_to_float32(WEIGHTED), "is float32; it should be"),
         (counts_in_a_byte, "off by one and the same factor"),
+        (total_of_the_first_call, "In the third call in the same ranks"),
+        (empty_counts, "counts as one photograph"),
         (nan_too, "0 times nan is nan"),
         (no_weights, "The means are added without their counts"),
         (plain_mean, "the plain mean of the ranks' means"),

@@ -295,6 +295,8 @@ def with_key(name, key):
 two_texts = with_key("two_texts", 'f"{worker}{step}"')
 hundreds = with_key("hundreds", "100 * worker + step")
 thousands = with_key("thousands", "1000 * worker + step")
+ten_thousands = with_key("ten_thousands", "10_000 * worker + step")
+in_bits = with_key("in_bits", "worker << 8 | step")
 without_order = with_key("without_order", "frozenset((worker, step))")
 
 
@@ -492,6 +494,13 @@ def in_a_loop_of_seconds(moments, every, write):
 
 whole_moments = edit(THIRD, "whole_moments", "in moments:", "in moments.astype(int):")
 
+parts_of_checkpoints = edit(
+    THIRD, "parts_of_checkpoints", "(moment - begin) //", "(moment - begin) /"
+)
+always_two = edit(
+    FIRST, "always_two", "    cluster = {", "    servers = min(2, len(hosts) - 1)\n    cluster = {"
+)
+
 PLANTED = {
     FIRST: [
         (numbered_through, "it is the place within its own role"),
@@ -512,6 +521,7 @@ PLANTED = {
         (looked_up_by_host, "by the host alone"),
         (always_a_worker, "Every process is told that it is a worker"),
         (sorted_first, "The addresses are sorted"),
+        (always_two, "There are always two servers here"),
         (one_address_less, "The last worker has no address"),
         (index_as_text, "it is a whole number"),
         (counted_by_torch, "torch"),
@@ -539,6 +549,8 @@ PLANTED = {
         (two_texts, "written one behind the other"),
         (hundreds, "100 * worker + step"),
         (thousands, "1000 * worker + step"),
+        (ten_thousands, "10000 * worker + step"),
+        (in_bits, "256 * worker + step"),
         (without_order, "has no order"),
         (a_default_that_stays, "lives from call to call"),
         (one_mean_step, "The mean of the gradients is applied"),
@@ -557,6 +569,7 @@ PLANTED = {
         (work_alone, "The seconds in an unfinished checkpoint are missing"),
         (also_lost, "counted among the seconds lost"),
         (whole_moments, "it should be 28.125"),
+        (parts_of_checkpoints, "Parts of checkpoints are counted"),
         (nearest, "rounded to the nearest"),
         (written_is_spent, "are counted as spent; they are lost"),
         (written_is_both, "counted twice, as lost and as spent"),

@@ -102,7 +102,7 @@ guesses = {
 #
 # **Exercise `distributed.top_k`**: send the k largest magnitudes of gradient + error.
 # Return the mean of what all ranks send, and this rank's new error.
-# Only k values and k places, in 4 bytes each, may go to each other rank.
+# Only k values and k places, in 4 bytes each, may go to each other rank, in two calls of `all_gather` at most.
 
 
 # %% tags=["exercise:distributed.top_k"]

@@ -163,10 +163,58 @@ all_of_a_size = edit(
     "(wanted.abs() >= wanted.abs().topk(k).values[-1]).nonzero().flatten().int()",
 )
 
+
+def places_in_two_bytes(rank, ranks, gradient, error, k):
+    wanted = gradient + error
+    mean = torch.zeros_like(wanted)
+    places = wanted.abs().topk(k).indices
+    lists = all_gather(wanted[places]), all_gather(places.to(torch.int16))
+    for values, where in zip(*lists, strict=True):
+        mean[where.long()] += values / ranks
+    wanted[places] = 0
+    return mean, wanted
+
+
+def one_by_one(rank, ranks, gradient, error, k):
+    wanted = gradient + error
+    mean = torch.zeros_like(wanted)
+    places = wanted.abs().topk(k).indices.int()
+    for place in places.split(1):
+        for value, where in zip(all_gather(wanted[place]), all_gather(place), strict=True):
+            mean[where] += value / ranks
+    wanted[places] = 0
+    return mean, wanted
+
+
+last_one_stays = edit(FIRST, "last_one_stays", "mean[where] +=", "mean[where] =")
+EVERY = []
+
+
+def every_of_the_first_call(rank, ranks, w, x, y, rate, every):
+    EVERY.append(every)
+    for step in range(len(y)):
+        w = w - rate * (x[step] @ w - y[step]) * x[step]
+        if (step + 1) % EVERY[0] == 0:
+            w = ring_all_reduce(w) / ranks
+    return w
+
+
+mean_of_gradients = edit(
+    SECOND,
+    "mean_of_gradients",
+    "w = w - rate * gradient\n        if (step + 1) % every == 0:\n"
+    "            w = ring_all_reduce(w) / ranks",
+    "if (step + 1) % every == 0:\n            gradient = ring_all_reduce(gradient) / ranks\n"
+    "        w = w - rate * gradient",
+)
+
 PLANTED = {
     FIRST: [
         (first_result_again(FIRST), "In the second call in the same ranks"),
         (places_in_8_bytes, "the places travel in 8 bytes"),
+        (places_in_two_bytes, "cut to 16 bits"),
+        (one_by_one, "it takes 4 gathers"),
+        (last_one_stays, "overwrites the others'"),
         (one_too_many, "One number too many is sent"),
         (without_signs, "sent without their signs"),
         (by_two, "The sum is always divided by 2"),
@@ -187,6 +235,8 @@ PLANTED = {
     SECOND: [
         (first_result_again(SECOND), "In the second call in the same ranks"),
         (cast_to_float32(SECOND), "is float32; it should be"),
+        (every_of_the_first_call, "In the third call in the same ranks"),
+        (mean_of_gradients, "their gradients are averaged"),
         (every_second_step, "average after every second step"),
         (a_step_less, "The last step is missing"),
         (never_meets, "The ranks never meet"),

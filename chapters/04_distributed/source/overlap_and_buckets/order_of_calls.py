@@ -37,6 +37,7 @@ class Calls:
     others   [P, d]: those of a second rank
     buckets  places of weights, the last ones first
     order    [P]: the places in the order in which the gradients become ready
+    earlier  gradients of steps that came before, in any shape
     """
 
     def __init__(
@@ -45,8 +46,10 @@ class Calls:
         others: np.ndarray,
         buckets: Sequence[Sequence[int]],
         order: Sequence[int],
+        earlier: Sequence[np.ndarray] = (),
     ) -> None:
         self.mine = mine
+        self._earlier = list(earlier)
         self.others = others
         self.buckets = buckets
         self.order = [int(place) for place in order]
@@ -143,6 +146,11 @@ class Calls:
         for place in self._ready:
             if isinstance(gradient, np.ndarray) and np.array_equal(gradient, self.mine[place]):
                 return place
+        if any(gradient is one or np.array_equal(gradient, one) for one in self._earlier):
+            raise Refused(
+                "`start` was given a gradient of an earlier step: something is kept from one step "
+                "to the next, outside the function or in the default of a parameter."
+            )
         raise Refused(
             "`start` was given something that is no gradient of `backward`: hand on the "
             "gradients as they are."

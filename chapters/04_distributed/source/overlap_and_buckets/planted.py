@@ -291,6 +291,37 @@ def as_one_batch(rank, ranks, w, x, y):
     return total.numpy()
 
 
+def remembers_by_length(sizes, most, known={}):  # noqa: B006
+    return known.setdefault(len(sizes), by_remainder(sizes, most))
+
+
+twice_in_a_new_one = edit(
+    BUCKETS,
+    "twice_in_a_new_one",
+    "filled = 0\n        result",
+    "filled = sizes[place]\n        result",
+)
+
+
+def in_arrays(sizes, most):
+    return [np.array(bucket) for bucket in by_remainder(sizes, most)]
+
+
+def gathers_the_sums(rank, ranks, w, x, y):
+    import torch
+    import torch.distributed as dist
+
+    rows = x.reshape(-1, len(w))
+    total = rows.T @ (rows @ w - y.flatten()) / len(rows)
+    parts = [torch.empty_like(total) for _ in range(ranks)]
+    dist.all_gather(parts, total)
+    return sum(parts) / ranks
+
+
+reduces_to_rank_0 = edit(
+    ACCUMULATE, "reduces_to_rank_0", "dist.all_reduce(total)", "dist.reduce(total, 0)"
+)
+
 PLANTED = {
     BUCKETS: [
         (two_in_each, "Each bucket has two parameters"),
@@ -299,6 +330,8 @@ PLANTED = {
         (from_the_first, "filled from the first parameter on"),
         (one_more, "closed only when it has reached the limit"),
         (one_less, "A bucket may have exactly most bytes"),
+        (remembers_by_length, "still that of the first such call"),
+        (twice_in_a_new_one, "The first parameter of a new bucket"),
         (keeps_counting, "The bytes of earlier buckets are still"),
         (opens_uncounted, "first parameter are not counted"),
         (begins_empty, "Bucket 0 is empty"),
@@ -336,6 +369,8 @@ PLANTED = {
         (only_sums, "k x ranks times too large"),
         (stays_at_home, "its own images only"),
         (replaces, "Only the last micro-batch counts"),
+        (gathers_the_sums, "hands each rank's numbers to others"),
+        (reduces_to_rank_0, "Only rank 0 has the sum over the ranks"),
         (every_time, "times the bytes of one all-reduce travel"),
         (one_rank_alone, "rank 0 waits for all ranks in all_reduce"),
         (subtracts_in_place, "changes its input y"),
@@ -343,7 +378,7 @@ PLANTED = {
     ],
 }
 ALSO_RIGHT = {
-    BUCKETS: [in_tuples, by_remainder],
+    BUCKETS: [in_tuples, by_remainder, in_arrays],
     OVERLAPPED: [by_counting],
     ACCUMULATE: [as_one_batch, by_autograd],
 }
@@ -353,6 +388,7 @@ RIGHT_ON = {
     first_forgotten: AT_REST,
     last_forgotten: AT_REST,
     used_up: (np.zeros(3, int), 10),
+    remembers_by_length: (np.array([2, 3]), 10),
     gives_its_own: (ONES, ONES, [[0]], [0]),
     clears: (0 * ONES, ONES, [[0]], [0]),
     forgets_the_last: (ONES[:0], ONES[:0], [], []),

@@ -97,7 +97,7 @@ pictures.step_picture([1, 2, 3, 4], gradients=[[2, 4, 0, -2], [0, 2, 4, 2]], rat
 # **Exercise `distributed.sharded_servers`**: write one synchronous step.
 # Ranks 0 and 1 are the servers, and the `ranks - 2` others are workers; a server's `gradient` is None.
 # Server i holds `w.tensor_split(2)[i]`, and a worker sends it only that part of its gradient.
-# Messages go between a worker and a server only, with `send` and `receive`.
+# Messages go between a worker and a server only, one each way, with `send` and `receive`.
 
 
 # %% tags=["exercise:distributed.sharded_servers"]
@@ -178,6 +178,7 @@ figures.table(["workers", "server 0 sends", "n S / 2", "rank 0 of a ring", "2 (n
 # | 3 | 2 | 2 ms | 25 ms | steps 0, 1 and 2 | 3 |
 #
 # **Exercise `distributed.staleness`**: `pulled` and `pushed` have the moments of N steps, in any order.
+# No two pushes come at one moment, and where a pull comes at that of a push, the push was first.
 
 
 # %% tags=["exercise:distributed.staleness"]

@@ -382,15 +382,15 @@ def in_order_of_pulls(pulled, pushed):
 
 def by_a_clock(pulled, pushed):
     """The version at each pull is taken from the version at its push."""
-    moments = sorted([(when, 0, i) for i, when in enumerate(pulled)])
-    moments += [(when, 1, i) for i, when in enumerate(pushed)]
+    moments = sorted([(when, 1, i) for i, when in enumerate(pulled)])
+    moments += [(when, 0, i) for i, when in enumerate(pushed)]
     version, at_pull, counts = 0, {}, [0.0] * len(pulled)
-    for _, is_push, i in sorted(moments):
-        if is_push:
+    for _, is_pull, i in sorted(moments):
+        if is_pull:
+            at_pull[i] = version
+        else:
             counts[i] = version - at_pull[i]
             version += 1
-        else:
-            at_pull[i] = version
     return np.array(counts, dtype=np.float32)
 
 
@@ -402,6 +402,36 @@ def by_bisection(pulled, pushed):
 beginners_forgotten = edit(
     SECOND, "beginners_forgotten", "finished.min()", "min(finished[finished > 0], default=0)"
 )
+
+
+def number_by_number(rank, ranks, w, gradient, rate):
+    if rank < 2:
+        part = w.tensor_split(2)[rank].clone()
+        for worker in range(2, ranks):
+            for place in part.split(1):
+                arrived = torch.empty_like(place)
+                receive(arrived, source=worker)
+                place -= rate * arrived / (ranks - 2)
+        for worker in range(2, ranks):
+            send(part, to=worker)
+        return part
+    new = [torch.empty_like(part) for part in w.tensor_split(2)]
+    for server, part in enumerate(gradient.tensor_split(2)):
+        for place in part.split(1):
+            send(place, to=server)
+    for server in range(2):
+        receive(new[server], source=server)
+    return torch.cat(new)
+
+
+its_last_push_too = edit(THIRD, "its_last_push_too", "pulled[i] < pushed)", "pulled[i] <= pushed)")
+those_behind_in_the_array = edit(
+    THIRD,
+    "those_behind_in_the_array",
+    "(pulled[i] < pushed) & (pushed < pushed[i])",
+    "(pulled[i] < pushed[i:]) & (pushed[i:] < pushed[i])",
+)
+ahead_of_the_next = edit(SECOND, "ahead_of_the_next", "finished.min()", "np.roll(finished, -1)")
 
 PLANTED = {
     FIRST: [
@@ -419,6 +449,7 @@ PLANTED = {
         (answers_at_once, "before the other workers' gradients are there"),
         (everything_to_both, "bytes of weights: send its part once"),
         (all_through_server_0, "between a worker and a server only"),
+        (number_by_number, "one has room for the whole part"),
         (without_servers, "needs all of them at once"),
         (no_worker_between, "Only the first and the last worker's gradient"),
         (not_the_last, "The last worker's gradient is left out"),
@@ -451,6 +482,7 @@ PLANTED = {
         (least_place, "The slowest one's place in the array is subtracted"),
         (ahead_of_the_middle, "counted from the median"),
         (ahead_of_the_second, "counted from the second slowest"),
+        (ahead_of_the_next, "counted from the worker behind it"),
         (ahead_of_a_neighbour, "counted from the worker before it"),
         (beginners_forgotten, "Who has finished no step is left out"),
         (keeps_by_length, "is still that of the first such call"),
@@ -459,6 +491,8 @@ PLANTED = {
     ],
     THIRD: [
         (other_way_round, "every value is 0, in all cases"),
+        (its_last_push_too, "A push at the very moment of the pull"),
+        (those_behind_in_the_array, "Only steps that stand behind this one"),
         (and_its_own, "The step's own push is counted"),
         (counts_pulls, "a pull changes no weight"),
         (since_the_start, "all updates before the push"),

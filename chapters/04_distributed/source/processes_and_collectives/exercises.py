@@ -83,6 +83,10 @@ pass_on = rank_exercise(
             inputs, [min(rank ^ 1, len(inputs) - 1) for rank in range(len(inputs))]
         ),
         "open_ring": lambda inputs: own(inputs)[:1] + own(inputs)[:-1],
+        "empty_room": lambda inputs: [0 * x for x in own(inputs)],
+        "empty_room_but_0": lambda inputs: [
+            inputs[0][0] if rank == 1 else 0 * x for rank, x in enumerate(own(inputs))
+        ],
         "added": lambda inputs: [x + inputs[rank - 1][0] for rank, (x,) in enumerate(inputs)],
         "two_on": lambda inputs: own(inputs)[-2:] + own(inputs)[:-2],
     },
@@ -117,6 +121,17 @@ def is_power(number: int) -> bool:
     return number > 0 and number & (number - 1) == 0
 
 
+def power_above(ranks: int) -> int:
+    """The first power of two that is no less than the number of ranks."""
+    return 1 << (ranks - 1).bit_length()
+
+
+def on_the_way(rank: int) -> list[int]:
+    """The ranks that rank 0's tensor has gone through when it comes to this one, itself too."""
+    kept = [rank & ((1 << bits) - 1) for bits in range(rank.bit_length() + 1)]
+    return sorted(set(kept))
+
+
 WRONG_BROADCAST = SimpleNamespace(
     own=own,
     first_round=lambda inputs: of_rank(inputs, [0, 0, *range(2, len(inputs))][: len(inputs)]),
@@ -125,6 +140,13 @@ WRONG_BROADCAST = SimpleNamespace(
         inputs, [0 if is_power(rank) else rank for rank in range(len(inputs))]
     ),
     before_it=lambda inputs: own(inputs)[:1] + own(inputs)[:-1],
+    last_round_missing=lambda inputs: of_rank(
+        inputs, [0 if 2 * rank < power_above(len(inputs)) else rank for rank in range(len(inputs))]
+    ),
+    from_step_2=lambda inputs: of_rank(inputs, [rank % 2 for rank in range(len(inputs))]),
+    added=lambda inputs: [
+        sum(own(inputs)[one] for one in on_the_way(rank)) for rank in range(len(inputs))
+    ],
     passes_x_on=lambda inputs: of_rank(inputs, [0, 0, 0, 1, 0][: len(inputs)]),
     last=lambda inputs: of_rank(inputs, [-1] * len(inputs)),
     sums=lambda inputs: [sum_of_all(inputs)] * len(inputs),
@@ -177,6 +199,7 @@ def without(inputs: ByRank, *ranks: int) -> np.ndarray:
 WRONG_SUM = SimpleNamespace(
     rank_0_out=lambda inputs: [sum_of_all(inputs), *of_rank(inputs, [0] * (len(inputs) - 1))],
     without_0=lambda inputs: [without(inputs, 0)] * len(inputs),
+    last_to_all=lambda inputs: [sum_of_all(inputs), *of_rank(inputs, [-1] * (len(inputs) - 1))],
     last_of_all=lambda inputs: of_rank(inputs, [-1] * len(inputs)),
     first_and_last=lambda inputs: [without(inputs, *range(1, len(inputs) - 1))] * len(inputs),
     averaged=lambda inputs: [sum_of_all(inputs) / len(inputs)] * len(inputs),

@@ -296,6 +296,15 @@ def stacked(rank, ranks, x):
     return total
 
 
+sends_its_room = edit(
+    RING,
+    "sends_its_room",
+    "        send(x, after)\n        receive",
+    "        send(arrived, after)\n        receive",
+)
+a_round_less = edit(TREE, "a_round_less", "while step < ranks", "while 2 * step < ranks")
+hands_out_the_last = edit(SUM, "hands_out_the_last", "send(total, target)", "send(other, target)")
+
 PLANTED = {
     RING: [
         (first_result_again(RING), "In the second call in the same ranks"),
@@ -303,6 +312,7 @@ PLANTED = {
         (two_on, "Each tensor goes two ranks on"),
         (cut_off, "holds integers"),
         (added, "What arrives is added"),
+        (sends_its_room, "send arrived before anything has come"),
         (all_send, "Let one rank receive first"),
         (all_receive, "Everyone waits for a message"),
         (other_way, "The tensors go the wrong way"),
@@ -317,6 +327,7 @@ PLANTED = {
     TREE: [
         (first_result_again(TREE), "In the second call in the same ranks"),
         (cast_to_float32(TREE), "is float32; it should be"),
+        (a_round_less, "The last round is missing"),
         (at_most_four, "two rounds serve four ranks"),
         (one_round, "Only rank 1 has got"),
         (root_alone, "Only the ranks 1, 2, 4"),
@@ -330,6 +341,7 @@ PLANTED = {
     SUM: [
         (first_result_again(SUM), "In the second call in the same ranks"),
         (cast_to_float32(SUM), "is float32; it should be"),
+        (hands_out_the_last, "hands out the tensor that came last"),
         (taken_away, "What arrives is subtracted"),
         (overwrites, "The sum is the last rank's tensor"),
         (adds_once, "only rank 0's tensor and the last one's"),
@@ -357,6 +369,7 @@ RIGHT_ON = {
     two_on: SAME,
     cut_off: SAME,
     added: ZEROS,
+    sends_its_room: ZEROS,
     overwrites: ZEROS,
     keeps_the_sum: ZEROS,
     without_its_own: ZEROS,

@@ -428,6 +428,47 @@ def own_chunk_alone(rank, ranks, x):
     return total.view(x.shape)
 
 
+against_the_numbers = edit(
+    SECOND,
+    "against_the_numbers",
+    OWN,
+    "leaving = chunks[(rank + step - 1) % ranks]",
+    (ARRIVES, "arriving = chunks[(rank + step) % ranks]"),
+)
+cut_by_chunk = edit(FIRST, "cut_by_chunk", "tensor_split(ranks)", "chunk(ranks)")
+
+
+def one_chunk_short(rank, ranks, x):
+    import torch
+
+    from labkit.distributed import exchange
+
+    flat = x.flatten().clone()
+    chunks = flat.tensor_split(ranks)
+    for step in range(max(2 * ranks - 3, 0)):
+        mine = chunks[(rank - step - 1) % ranks]
+        arriving = torch.empty_like(mine)
+        exchange(chunks[(rank - step) % ranks], (rank + 1) % ranks, arriving, (rank - 1) % ranks)
+        mine.copy_(arriving + mine if step < ranks - 1 else arriving)
+    return flat.view(x.shape)
+
+
+def every_nth(rank, ranks, x):
+    """The chunks are no neighbours, but every n-th number; of a single one, the stride is n."""
+    import torch
+
+    from labkit.distributed import exchange
+
+    flat = x.reshape(-1).clone()
+    for step in range(2 * ranks - 2):
+        leaving = flat[(rank - step) % ranks :: ranks].contiguous()
+        place = (rank - step - 1) % ranks
+        arriving = torch.empty_like(flat[place::ranks].contiguous())
+        exchange(leaving, (rank + 1) % ranks, arriving, (rank - 1) % ranks)
+        flat[place::ranks] = arriving + (flat[place::ranks] if step < ranks - 1 else 0)
+    return flat.reshape(x.shape)
+
+
 PLANTED = {
     FIRST: [
         (first_result_again(FIRST), "In the second call in the same ranks"),
@@ -435,6 +476,7 @@ PLANTED = {
         (other_way_round, "The chunks go to the rank before"),
         (forwards_its_own, "Only the neighbour's numbers were added"),
         (one_place_late, "chunk r leaves rank r first, in step 1"),
+        (cut_by_chunk, "whose last one is shorter"),
         (as_in_textbooks, "Rank r ends with the sum of chunk r + 1"),
         (not_added, "What arrives replaces your numbers"),
         (returns_what_arrives, "own numbers are missing"),
@@ -448,6 +490,7 @@ PLANTED = {
     SECOND: [
         (first_result_again(SECOND), "In the second call in the same ranks"),
         (cast_to_float32(SECOND), "is float32; it should be"),
+        (against_the_numbers, "Chunk numbers and ring go against each other"),
         (a_step_short, "The chunk of the last step is missing"),
         (stops_early, "Only the neighbour's chunk has arrived"),
         (always_its_own, "always sends its own chunk"),
@@ -463,6 +506,7 @@ PLANTED = {
         (first_result_again(RING), "In the second call in the same ranks"),
         (cast_to_float32(RING), "is float32; it should be"),
         (rows_cut, "the chunks are unequal"),
+        (one_chunk_short, "One chunk is not yet the sum of all"),
         (own_chunk_alone, "and 0 elsewhere"),
         (whole_tensors, "A ring of whole tensors sends n (n - 1) S"),
         (chain, "where its share is"),
@@ -478,6 +522,6 @@ PLANTED = {
         (summed_by_torch, "torch.distributed"),
     ],
 }
-ALSO_RIGHT = {SECOND: [in_pieces], FIRST: [with_one_sum], RING: [in_one_loop]}
+ALSO_RIGHT = {SECOND: [in_pieces], FIRST: [with_one_sum], RING: [in_one_loop, every_nth]}
 # What is forbidden is refused before anybody looks at the result.
 HANGING = [by_torch, gathered_by_torch, summed_by_torch]

@@ -347,6 +347,29 @@ def with_torch(per_photo, fixed, messages, batch):
     return torch.tensor(min(groups, key=seconds))
 
 
+ties_get_too_many = edit(
+    FIRST,
+    "ties_get_too_many",
+    "counts[order[:left]] += 1",
+    "remainders = shares - counts\n    if left:\n"
+    "        counts[remainders >= remainders[order[left - 1]]] += 1",
+)
+room_for_four = edit(
+    SECOND,
+    "room_for_four",
+    "torch.zeros(ranks)",
+    "torch.zeros(4)",
+    ("return total[:-ranks], total[-ranks:]", "return total[:-4], total[-4:][:ranks]"),
+)
+whole_photos = edit(
+    THIRD, "whole_photos", "(batch + (f / a).sum())", "np.ceil(batch + (f / a).sum())"
+)
+first_machines_alone = edit(
+    THIRD,
+    "first_machines_alone",
+    "groups_of(len(per_photo))",
+    "[tuple(range(size)) for size in range(1, len(per_photo) + 1)]",
+)
 PLANTED = {
     FIRST: [
         (nobody, "nobody does the photographs that are left"),
@@ -374,6 +397,7 @@ PLANTED = {
         (to_the_last_ones, "What is left goes to the last machines"),
         (to_the_last_one, "All that is left goes to the last machine;"),
         (one_more_than_left, "One photograph too many"),
+        (ties_get_too_many, "as large as the last one that counts"),
         (halves_up, "Every remainder of a half or more"),
         (nobody_idle, "Every machine gets a photograph at least"),
         (per_share, "The remainders are divided by"),
@@ -397,6 +421,7 @@ PLANTED = {
         (place_0, "All ranks write their speeds into place 0"),
         (speeds_first, "The speeds stand before the gradient"),
         (stacked_twice, "each of them once"),
+        (room_for_four, "raises IndexError in rank 4"),
         (into_the_gradient, "changes its input"),
         (per_rank, "The weight is count / ranks"),
         (gathers_all, "all_gather sends every rank's numbers whole"),
@@ -425,6 +450,8 @@ PLANTED = {
         (last_place, "by the place of the group's last machine"),
         (all_places, "a group has one all-reduce"),
         (for_each, "multiplied by the number of machines"),
+        (whole_photos, "The photographs are rounded up"),
+        (first_machines_alone, "Only groups of the first machines"),
         (rounded_off, "groups that differ by less seem equally fast"),
         (smallest_of_all, "the smallest fixed seconds of the group"),
         (per_head, "divided by the number of machines once more"),

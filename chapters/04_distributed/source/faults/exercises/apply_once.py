@@ -12,6 +12,12 @@ import numpy as np
 from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
 
 Push = tuple[int, int, np.ndarray]  # worker, step, gradient [D]
+# Worker -> its first step. K * worker + step is the same number for steps of worker 11, or of 23,
+# where K is 100, 256, 1,000 and so on; and so are the texts 1 12 and 11 2.
+# Each number does so for other steps, so that they are told apart.
+FIRST_STEPS = {11: 0, 1: 5, 10: 100, 9: 2_002, 8: 769, 7: 4_000_005, 6: 500_006, 5: 60_003}
+FIRST_STEPS |= {4: 7_175, 23: 0, 20: 196_612}
+NUMBERS = (100, 256, 1_000, 10_000, 65_536, 1_000_000)  # those that are told by name
 
 
 def pushes(
@@ -188,6 +194,19 @@ def mean_applied(w: np.ndarray, arrived: Sequence[Push], rate: float) -> Applied
     return w + (right - w) / done, done, repeated
 
 
+def rate_by_workers(w: np.ndarray, arrived: Sequence[Push], rate: float) -> Applied:
+    """As if the gradients of all workers were averaged."""
+    return applied(w, arrived, rate / max(len({worker for worker, *_ in arrived}), 1))
+
+
+def up_to_the_first_copy(w: np.ndarray, arrived: Sequence[Push], rate: float) -> Applied:
+    """As if nothing came behind the first push that comes again."""
+    names = [push[:2] for push in arrived]
+    fresh = [place for place, name in enumerate(names) if name in names[:place]]
+    right, done, _ = applied(w, arrived[: min(fresh, default=len(names))], rate)
+    return right, done, len(arrived) - done
+
+
 def arrivals_counted(w: np.ndarray, arrived: Sequence[Push], rate: float) -> Applied:
     """As if `applied` were all that has arrived."""
     right, done, repeated = applied(w, arrived, rate)
@@ -217,9 +236,13 @@ WRONG_ONCE = SimpleNamespace(
     ),
     by_sum=partial(applied, key=lambda push: push[0] + push[1]),
     by_text=partial(applied, key=lambda push: f"{push[0]}{push[1]}"),
-    by_hundreds=partial(applied, key=lambda push: 100 * push[0] + push[1]),
-    by_thousands=partial(applied, key=lambda push: 1000 * push[0] + push[1]),
+    **{
+        f"by_{number}": partial(applied, key=lambda push, n=number: n * push[0] + push[1])
+        for number in NUMBERS
+    },
     as_a_set=partial(applied, key=lambda push: frozenset(push[:2])),
+    rate_by_workers=rate_by_workers,
+    up_to_the_first_copy=up_to_the_first_copy,
     first_one_missing=lambda w, arrived, rate: applied(w, arrived[1:], rate),
     last_one_missing=lambda w, arrived, rate: applied(w, arrived[:-1], rate),
     mean=mean_applied,
@@ -240,7 +263,7 @@ WRONG_ONCE = SimpleNamespace(
 
 apply_once = exercise(
     "distributed.apply_once",
-    oracle=applied,
+    oracle=lambda w, pushes, rate: applied(w, pushes, rate),
     cases=cases_of(
         {
             "some come again": (3, 3, 4, 5),
@@ -250,7 +273,7 @@ apply_once = exercise(
             "one worker": (5, 1, 6, 3),
             "prime": (7, 3, 5, 7),
             "the first push comes last": (6, 2, 3, 2, 1),
-            "many": (33, 5, 20, 40, 7, {11: 0, 1: 5, 10: 100, 9: 2000, 3: 7}),
+            "many": (33, 11, 20, 60, 7, FIRST_STEPS),
             "each other's numbers": (8, 2, 9, 2, 0, {203: 201, 205: 202}),
         },
         pushes,

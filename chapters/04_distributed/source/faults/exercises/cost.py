@@ -132,6 +132,19 @@ def begins_later(moments: np.ndarray, every: float, write: float) -> tuple[float
     return lost, spent
 
 
+def not_rounded(moments: np.ndarray, every: float, write: float) -> tuple[float, float]:
+    """As if half a checkpoint were half spent."""
+    lost, _ = lost_and_spent(moments, every, write)
+    return lost, write * (parts(moments) / (every + write)).sum()
+
+
+def one_less(moments: np.ndarray, every: float, write: float) -> tuple[float, float]:
+    """As if the first checkpoint of a part cost nothing."""
+    lost, _ = lost_and_spent(moments, every, write)
+    finished = parts(moments) // (every + write)
+    return lost, write * np.maximum(finished - 1, 0).sum()
+
+
 WRONG_COST = SimpleNamespace(
     from_the_beginning=from_the_beginning,
     writing_is_free=writing_is_free,
@@ -142,6 +155,16 @@ WRONG_COST = SimpleNamespace(
     kept_unfinished=kept_unfinished,
     begun_counts=begun_counts,
     to_the_nearest=to_the_nearest,
+    not_rounded=not_rounded,
+    one_less=one_less,
+    a_write_lost=lambda moments, every, write: (
+        lost_and_spent(moments, every, write)[0] + write * len(moments),
+        lost_and_spent(moments, every, write)[1],
+    ),
+    largest_alone=lambda moments, every, write: (
+        (parts(moments) % (every + write)).max(),
+        lost_and_spent(moments, every, write)[1],
+    ),
     everything=whole(lambda lengths, every: lengths.sum()),
     half_of_every=whole(lambda lengths, every: len(lengths) * every / 2),
     last_fault_only=lambda moments, every, write: lost_and_spent(
@@ -175,7 +198,7 @@ WRONG_COST = SimpleNamespace(
 
 cost_of_faults = exercise(
     "distributed.cost_of_faults",
-    oracle=lost_and_spent,
+    oracle=lambda moments, every, write: lost_and_spent(moments, every, write),
     cases=cases_of(
         {
             "three faults": (3, 10, 2),

@@ -122,6 +122,24 @@ def workers_first(size: int, servers: int, number: int) -> dict[str, list[int]]:
     return cluster | {"ps": cluster["worker"], "worker": cluster["ps"]}
 
 
+def servers_before_chief(size: int, servers: int, number: int) -> dict[str, list[int]]:
+    """As if the servers were the first processes."""
+    places = list(range(size))
+    parts = places[servers : servers + 1], places[:servers], places[servers + 1 :]
+    return dict(zip(ROLES, parts, strict=True))
+
+
+def others_only(size: int, servers: int, number: int) -> dict[str, list[int]]:
+    """As if a process did not need to know itself."""
+    cluster = dealt(size, 1, servers)
+    return {role: [one for one in places if one != number] for role, places in cluster.items()}
+
+
+def two_servers(hosts: list[str], ports: np.ndarray, servers: int, number: int) -> Places:
+    """As if `servers` were 2, or as many as there can be."""
+    return everybody(hosts, ports, min(2, len(ports) - 1), number)
+
+
 def trains_too(size: int, servers: int, number: int) -> dict[str, list[int]]:
     """As if the coordinator were a worker as well."""
     cluster = dealt(size, 1, servers)
@@ -171,6 +189,9 @@ WRONG = SimpleNamespace(
     first_worker_serves=with_task(first_worker_serves),
     no_coordinator=with_cluster(lambda size, servers, number: dealt(size, 0, servers)),
     workers_first=with_cluster(workers_first),
+    two_servers=two_servers,
+    servers_before_chief=with_cluster(servers_before_chief),
+    others_only=with_cluster(others_only),
     trains_too=with_cluster(trains_too),
     last_server_too=with_cluster(last_server_too),
     last_one_missing=with_cluster(last_one_missing),

@@ -49,6 +49,17 @@ def without(left_out: int) -> Callable:
     return kept
 
 
+def first_alone(by_rank: Sequence[tuple]) -> list[np.ndarray]:
+    """The gradient of the first micro-batch of every rank."""
+    return big_batch([(w, x[:1], y[:1]) for w, x, y in by_rank])
+
+
+def only_rank_0(by_rank: Sequence[tuple]) -> list[np.ndarray]:
+    """As if rank 0 alone got the sum, and all divided what they have."""
+    others = [one / len(by_rank) for one in each_alone(by_rank)[1:]]
+    return [big_batch(by_rank)[0], *others]
+
+
 def times(factor: Callable[[int, int], float]) -> Callable:
     """The right gradient times factor(ranks, micro-batches)."""
 
@@ -74,6 +85,12 @@ def micro_batches(
 
 def once(traffic: Traffic) -> str | None:
     """What travels more often than it has to."""
+    others = [one.name for one in traffic.collectives if one.name != "all_reduce"]
+    if others and traffic.ranks > 1:
+        return (
+            f"the gradient is right, but `{others[0]}` hands each rank's numbers to others as they "
+            "are: one all-reduce sums them on their way."
+        )
     weights, images, _ = traffic.inputs[0]
     size = weights.nbytes
     sums = sum(one.bytes for one in traffic.collectives)
@@ -99,15 +116,23 @@ accumulate = rank_exercise(
         | {"ragged": (3, 4, 2, 3), "many": (2, 8, 4, 10)},
         micro_batches,
         types={"ragged": "float64"},
+        then=[(3, 2, 5)],
     ),
     wrong={
         "not_over_ranks": each_alone,
+        "only_rank_0": only_rank_0,
+        "only_the_first": first_alone,
         "only_the_last": last_alone,
         "first_left_out": without(0),
         "last_left_out": without(-1),
         "by_images": lambda by_rank: [
             len(by_rank[0][1]) / by_rank[0][1].shape[1] * one for one in big_batch(by_rank)
         ],
+        "by_all_images": lambda by_rank: [
+            one / by_rank[0][1].shape[1] for one in big_batch(by_rank)
+        ],
+        "halved": times(lambda ranks, steps: steps / 2),
+        "averaged_twice": times(lambda ranks, steps: 1 / ranks),
         "times_ranks": times(lambda ranks, steps: ranks * ranks),
         "not_scaled": times(lambda ranks, steps: steps),
         "not_averaged": times(lambda ranks, steps: ranks),

@@ -21,12 +21,14 @@ def bucket_of(buckets: Sequence[Sequence[int]], count: int) -> np.ndarray:
 
 def examined(result: Any, count: int) -> np.ndarray:
     """The same of what a learner's function gave; Refused where these are no buckets."""
-    if result is None or (isinstance(result, list) and result in ([], [[]])):
-        raise Unsolved("no parameter is in a bucket")
     kinds = list | tuple | np.ndarray
+    if result is None:
+        raise Unsolved("no parameter is in a bucket")
     if not isinstance(result, kinds) or not all(isinstance(one, kinds) for one in result):
         raise Refused("The result is a list of lists, such as [[3, 2], [1], [0]].")
     result = [list(one) for one in result]
+    if not any(result):
+        raise Unsolved("no parameter is in a bucket")
     if [] in result:
         raise Refused(f"Bucket {result.index([])} is empty: begin a new one only for a parameter.")
     places = [place for bucket in result for place in bucket]
@@ -116,6 +118,19 @@ def first_not_counted(sizes: list[int], most: int) -> list[list[int]]:
     return buckets
 
 
+def first_counted_twice(sizes: list[int], most: int) -> list[list[int]]:
+    """The parameter that opens a bucket behind the first one is counted twice in it."""
+    buckets: list[list[int]] = [[]]
+    filled = 0
+    for place in reversed(range(len(sizes))):
+        if buckets[-1] and filled + sizes[place] > most:
+            buckets.append([])
+            filled = sizes[place]
+        buckets[-1].append(place)
+        filled += sizes[place]
+    return buckets
+
+
 def large_ones_join(sizes: list[int], most: int) -> list[list[int]]:
     """A parameter beyond the limit joins the bucket that is open, and does not count there."""
     buckets: list[list[int]] = [[]]
@@ -159,8 +174,13 @@ def equal_sizes(rng: np.random.Generator, count: int, most: int) -> tuple:
 
 
 def some_sizes(rng: np.random.Generator, count: int, largest: int, most: int) -> tuple:
-    """Different sizes in bytes, from 1 to the largest."""
-    return 1 + rng.permutation(largest)[:count], most
+    """Different sizes in bytes, from 1 to the largest; before that one stands a small one."""
+    sizes = 1 + rng.permutation(largest)[:count]
+    if count > 1:
+        last = 1 + sizes[1:].argmax()
+        sizes[sizes == 1] = sizes[last - 1]
+        sizes[last - 1] = 1
+    return sizes, most
 
 
 def exact_sizes(rng: np.random.Generator, count: int, largest: int, most: int) -> tuple:
@@ -193,7 +213,7 @@ buckets = exercise(
     "distributed.buckets",
     oracle=in_buckets(assign),
     cases=cases_of(
-        {"one parameter": (1, 8, 10), "some too large": (5, 12, 6), "prime": (7, 12, 25)}
+        {"prime": (7, 12, 19), "one parameter": (1, 8, 10), "some too large": (7, 12, 6)}
         | {
             "ragged": (11, 50, 40),
             "exactly full": (8, 0, 30),
@@ -212,6 +232,7 @@ buckets = exercise(
         "not_quite_full": in_buckets(not_quite_full),
         "never_emptied": in_buckets(never_emptied),
         "first_not_counted": in_buckets(first_not_counted),
+        "first_counted_twice": in_buckets(first_counted_twice),
     },
     adapter=judged_buckets,
     plain=lambda answer, sizes, most: judged_buckets(answer)(sizes, most),

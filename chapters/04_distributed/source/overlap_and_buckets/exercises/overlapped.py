@@ -31,11 +31,13 @@ def judged_overlap(answer: object) -> Callable:
     A second step follows with the same lists of buckets, as in training.
     """
     refuse_no_function(answer)
+    earlier: list[np.ndarray] = []  # gradients of earlier cases
 
     def judged(
         gradients: np.ndarray, others: np.ndarray, buckets: list[list[int]], order: np.ndarray
     ) -> np.ndarray:
-        calls = Calls(gradients, others, buckets, order)
+        calls = Calls(gradients, others, buckets, order, earlier)
+        earlier.extend([*gradients, *-others])  # those of the second step below, too
         own = [list(bucket) for bucket in buckets]
         result = answer(calls.backward(), own, calls.start)
         if not result and not calls.begun:

@@ -51,6 +51,7 @@ WRONG_BEGIN = SimpleNamespace(
     by_place_of_the_slowest=ahead_of(np.argmin),
     from_the_second=ahead_of(lambda finished: np.sort(finished)[:2][-1]),
     from_the_one_before=ahead_of(lambda finished: np.roll(finished, 1)),
+    from_the_one_after=ahead_of(lambda finished: np.roll(finished, -1)),
     at_least_1=lambda finished, bound: finished - finished.min() <= max(bound, 1),
     over_the_next=lambda finished, bound: np.array(
         [done - max(finished[finished < done], default=done) <= bound for done in finished]

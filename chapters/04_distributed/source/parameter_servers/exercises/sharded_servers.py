@@ -1,5 +1,6 @@
 """Exercise distributed.sharded_servers: a step through two servers, each with half of w."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import SimpleNamespace
@@ -181,6 +182,13 @@ def its_half_alone(traffic: Traffic) -> str | None:
                 f"The result is right, but rank {source} sends {sent:,} bytes to rank {target}, "
                 f"where server {server} has {halves[server]:,} bytes of weights: send its part "
                 "once."
+            )
+    counts = Counter((message.source, message.target) for message in traffic.messages)
+    for (source, target), count in counts.items():
+        if count > 1:
+            return (
+                f"The result is right, but rank {source} sends {count} messages to rank {target}: "
+                "one has room for the whole part."
             )
     return None
 

@@ -12,9 +12,12 @@ from labkit_lessons.distributed.parameter_servers.exercises.shared import READY_
 
 
 def steps_of_workers(
-    rng: np.random.Generator, workers: int, steps: int
+    rng: np.random.Generator, workers: int, steps: int, waits: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:
-    """pulled [N] and pushed [N] of workers at unlike paces, worker after worker; all different."""
+    """pulled [N] and pushed [N] of workers at unlike paces, worker after worker; all different.
+
+    waits   whether a worker waits before it pulls again; otherwise it pulls when it pushes
+    """
     pulled, pushed = [], []
     for worker in range(workers):
         pace = rng.uniform(5, 15) * (4 if worker == 0 else 1)
@@ -23,7 +26,7 @@ def steps_of_workers(
             pulled.append(moment)
             moment += pace * rng.uniform(0.8, 1.2)
             pushed.append(moment)
-            moment += rng.uniform(0.1, 2.0)  # it may have to wait
+            moment += waits * rng.uniform(0.1, 2.0)
     return np.array(pulled), np.array(pushed)
 
 
@@ -44,6 +47,13 @@ def as_if_sorted(pulled: np.ndarray, pushed: np.ndarray) -> np.ndarray:
 
 WRONG_STALENESS = SimpleNamespace(
     own_push_too=lambda pulled, pushed: pushes_between(pulled, pushed) + 1,
+    last_push_too=lambda pulled, pushed: _count(
+        pushed[None] >= pulled[:, None], pushed[None] < pushed[:, None]
+    ),
+    whether=lambda pulled, pushed: np.minimum(pushes_between(pulled, pushed), 1),
+    behind_in_the_array=lambda pulled, pushed: np.array(
+        [np.sum((pulled[i] < pushed[i:]) & (pushed[i:] < pushed[i])) for i in range(len(pushed))]
+    ),
     pulls=lambda pulled, pushed: _count(
         pulled[None] > pulled[:, None], pulled[None] < pushed[:, None]
     ),
@@ -97,6 +107,7 @@ staleness = exercise(
             "one step each": (6, 1),
             "ragged": (4, 10),
             "many": (5, 40),
+            "pulled at once": (3, 7, False),
             "ninety workers": (90, 4),  # a staleness beyond 8 bits
         },
         steps_of_workers,

@@ -57,6 +57,17 @@ def neighbours_everywhere(inputs: Sequence[tuple]) -> list[np.ndarray]:
     return found
 
 
+def mirrored(inputs: Sequence[tuple]) -> list[np.ndarray]:
+    """As if chunks went against their numbers: chunk r - k stands in the place r + k of rank r."""
+    ranks = len(inputs)
+    found = []
+    for rank in range(ranks):
+        parts = [inputs[(2 * rank - k) % ranks][0] for k in range(ranks)]
+        fits = [np.resize(one, len(part)) for one, (part, _) in zip(parts, inputs, strict=True)]
+        found.append(np.concatenate(fits))
+    return found
+
+
 all_gather = rank_exercise(
     "distributed.all_gather",
     solution=solutions.all_gather,
@@ -68,7 +79,8 @@ all_gather = rank_exercise(
         "one_step_less": lambda inputs: with_chunks(
             inputs, lambda r: [(r - step) % len(inputs) for step in range(max(len(inputs) - 1, 1))]
         ),
-        "one_too_early": lambda inputs: with_chunks(inputs, lambda r: ()),
+        "one_too_early": lambda inputs: with_chunks(inputs, lambda r: range(len(inputs) == 1)),
+        "mirrored": mirrored,
         "own_first": lambda inputs: in_order(inputs, lambda r: range(r, r + len(inputs))),
         "by_arrival": lambda inputs: in_order(inputs, lambda r: range(r, r - len(inputs), -1)),
         "neighbours_everywhere": neighbours_everywhere,

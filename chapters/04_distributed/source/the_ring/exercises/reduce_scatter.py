@@ -70,6 +70,19 @@ def equal_chunks(inputs: Sequence[tuple]) -> list[np.ndarray]:
     return np.split(total, places)
 
 
+def rest_left_out(inputs: Sequence[tuple]) -> list[np.ndarray]:
+    """As if only those numbers were there that make equal chunks."""
+    total = summed(inputs).ravel()
+    return np.split(total[: len(total) // len(inputs) * len(inputs)], len(inputs))
+
+
+def last_shorter(inputs: Sequence[tuple]) -> list[np.ndarray]:
+    """As `torch.chunk` and `split` cut: all chunks but the last ones are equally long."""
+    total = summed(inputs).ravel()
+    size = max(-(-len(total) // len(inputs)), 1)
+    return [total[rank * size : (rank + 1) * size] for rank in range(len(inputs))]
+
+
 reduce_scatter = rank_exercise(
     "distributed.reduce_scatter",
     solution=solutions.reduce_scatter,
@@ -82,6 +95,8 @@ reduce_scatter = rank_exercise(
         "nothing_added": lambda inputs: [own[r] for r, own in enumerate(chunks_of(inputs))],
         "replaced": replaced,
         "equal_chunks": equal_chunks,
+        "last_shorter": last_shorter,
+        "rest_left_out": rest_left_out,
         "backwards": backwards,
         "averaged": lambda inputs: [part / len(inputs) for part in scattered(inputs)],
     },

@@ -22,12 +22,34 @@ def everywhere(total: np.ndarray, inputs: Sequence[tuple]) -> list[np.ndarray]:
     return [total] * len(inputs)
 
 
-def partial(inputs: Sequence[tuple], rank: int, chunk: int) -> np.ndarray:
-    """What a rank has as a chunk after the first half, if it is not its own."""
+def partial(inputs: Sequence[tuple], rank: int, chunk: int, start: int = 1) -> np.ndarray:
+    """What a rank has as a chunk after the first half; chunk k leaves rank k + start first."""
     parts = chunks_of(inputs)
     ranks = len(inputs)
-    passed = [(chunk + 1 + k) % ranks for k in range((rank - chunk - 1) % ranks + 1)]
+    passed = [(chunk + start + k) % ranks for k in range((rank - chunk - start) % ranks + 1)]
     return sum(parts[one][chunk] for one in passed)
+
+
+def last_step_missing(inputs: Sequence[tuple], start: int) -> list[np.ndarray]:
+    """As if the last chunk did not come any more; start as above."""
+    ranks = len(inputs)
+    found = []
+    for rank in range(ranks):
+        parts = np.array_split(summed(inputs).ravel(), ranks)
+        late = (rank + 2 - start) % ranks
+        parts[late] = partial(inputs, rank, late, start)
+        found.append(np.concatenate(parts).reshape(inputs[0][0].shape))
+    return found
+
+
+def last_sum_missing(inputs: Sequence[tuple], start: int) -> list[np.ndarray]:
+    """As if the rank that a chunk comes to last did not add its own numbers; start as above."""
+    ranks = len(inputs)
+    parts = np.array_split(summed(inputs).ravel(), ranks)
+    own = chunks_of(inputs)
+    if ranks > 1:
+        parts = [part - own[(k + start - 1) % ranks][k] for k, part in enumerate(parts)]
+    return everywhere(np.concatenate(parts).reshape(inputs[0][0].shape), inputs)
 
 
 def half(inputs: Sequence[tuple]) -> list[np.ndarray]:
@@ -89,6 +111,10 @@ ring_all_reduce = rank_exercise(
         "averaged": lambda inputs: everywhere(summed(inputs) / len(inputs), inputs),
         "half": half,
         "twice": twice,
+        "last_step_missing": lambda inputs: last_step_missing(inputs, start=1),
+        "last_step_missing_of_textbooks": lambda inputs: last_step_missing(inputs, start=0),
+        "last_sum_missing": lambda inputs: last_sum_missing(inputs, start=1),
+        "last_sum_missing_of_textbooks": lambda inputs: last_sum_missing(inputs, start=0),
         "neighbour_only": neighbour_only,
         "only_its_chunk": only_its_chunk,
         "gathers_x": lambda inputs: everywhere(

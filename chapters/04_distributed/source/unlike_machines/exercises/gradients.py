@@ -121,6 +121,9 @@ WRONG_OUTCOMES: dict[str, Outcome] = {
     "plain_mean": outcome(weight=None),
     "unweighted": outcome(weight=lambda count, batch: 1),
     "by_ranks": lambda inputs: outcome(weight=lambda count, batch: count / len(inputs))(inputs),
+    "times_ranks": lambda inputs: outcome(weight=lambda count, batch: count * len(inputs) / batch)(
+        inputs
+    ),
     "undivided": outcome(weight=lambda count, batch: count),
     "inverse_weight": outcome(weight=lambda count, batch: batch / count),
     "seconds_each": outcome(speed=lambda count, seconds: seconds / count),

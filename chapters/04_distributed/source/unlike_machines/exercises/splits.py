@@ -156,6 +156,31 @@ def at_least_one(speeds: np.ndarray, batch: int) -> np.ndarray:
     return counts
 
 
+def to_who_is_done_first(speeds: np.ndarray, batch: int) -> np.ndarray:
+    """As if each photograph that is left went to the machine that would be done with it first."""
+    counts = np.floor(shares_of(speeds, batch)).astype(int)
+    for _ in range(batch - counts.sum()):
+        with np.errstate(divide="ignore"):
+            counts[((counts + 1) / speeds).argmin()] += 1
+    return counts
+
+
+def all_of_equal(speeds: np.ndarray, batch: int) -> np.ndarray:
+    """As if all remainders got one that are as large as the last one that gets one."""
+    parts = shares_of(speeds, batch)
+    counts = np.floor(parts).astype(int)
+    left = batch - counts.sum()
+    if left:
+        counts[parts - counts >= np.sort(parts - counts)[-left]] += 1
+    return counts
+
+
+def in_order_of_remainders(speeds: np.ndarray, batch: int) -> np.ndarray:
+    """The right counts, the machine with the largest remainder first."""
+    parts = shares_of(speeds, batch)
+    return by_largest_remainder(speeds, batch)[largest_first(parts - np.floor(parts), speeds)]
+
+
 def one_too_many(speeds: np.ndarray, batch: int) -> np.ndarray:
     """As if one photograph more were left."""
     shares = shares_of(speeds, batch)
@@ -205,7 +230,11 @@ WRONG_SPLITS: dict[str, Split] = {
     "to_the_last": handed_out(lambda r, s: np.arange(len(s))[::-1]),
     "all_to_the_last": given_to(lambda r, s: -1),
     "at_least_one": at_least_one,
+    "one_for_all_at_last": lambda s, batch: np.maximum(by_largest_remainder(s, batch), 1),
     "one_too_many": one_too_many,
+    "to_who_is_done_first": to_who_is_done_first,
+    "all_of_equal": all_of_equal,
+    "in_order_of_remainders": in_order_of_remainders,
     "half_up": half_up,
     "in_parts_of_the_share": handed_out(in_parts_of_the_share),
     "in_float32": handed_out(largest_first, in_float32),

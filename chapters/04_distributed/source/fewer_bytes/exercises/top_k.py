@@ -1,5 +1,6 @@
-"""The exercises of lesson fewer_bytes: the largest numbers, and local steps."""
+"""Exercise distributed.top_k: the largest numbers, and what is kept of the others."""
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import SimpleNamespace
@@ -11,8 +12,6 @@ from labkit.distributed.rank_exercise import rank_exercise, ranks_cases
 from labkit.distributed.traffic import Traffic
 from labkit_lessons.distributed.fewer_bytes import solutions
 
-# --- distributed.top_k
-
 Gradients = Sequence[tuple[np.ndarray, np.ndarray, int]]  # each rank's gradient, error and k
 BYTES = 8  # of a float32 and of a place
 
@@ -20,20 +19,28 @@ BYTES = 8  # of a float32 and of a place
 def gradients(rng: np.random.Generator, ranks: int, size: int, k: int, zeros: int = 0) -> Gradients:
     """For each rank a gradient and an error [size], of both signs; all |sums| are different.
 
-    zeros   so many numbers of both are 0: where more than size - k are, some travel, whichever
+    zeros   so many numbers of both are 0, at the same places in all ranks: where more than
+            size - k are, some travel, whichever
     """
     found = []
+    places = rng.permutation(size)[:zeros]
     for _ in range(ranks):
         gradient, error = _pair(rng, size)
-        if zeros:
-            places = rng.permutation(size)[:zeros]
-            gradient[places] = error[places] = 0
+        gradient[places] = error[places] = 0
         found.append((gradient, error, k))
     return found
 
 
 def _pair(rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Quarters of whole numbers: their sums are exact."""
+    """Quarters of whole numbers: their sums are exact.
+
+    Of very many, the largest magnitudes stand at places that 16 bits do not hold.
+    """
+    if size > 2**16:
+        order = rng.permutation(size - 2)
+        order = np.insert(order, [40_000, size - 1_000], [size - 2, size - 1])
+        wanted = (order + 1).astype(np.float32) * rng.choice([-1, 1], size).astype(np.float32) / 4
+        return 3 * wanted, -2 * wanted
     while True:
         drawn = rng.choice(2**16, 2 * size, replace=False) - 2**15
         gradient, error = drawn.reshape(2, size).astype(np.float32) / 4
@@ -80,6 +87,28 @@ def at_own_places(inputs: Gradients) -> list[tuple[np.ndarray, np.ndarray]]:
     return found
 
 
+def overwritten(sent: Sequence[np.ndarray]) -> np.ndarray:
+    """As if of several numbers for a place the last rank's stayed alone."""
+    mean = np.zeros_like(sent[0])
+    for one in sent:
+        mean = np.where(one != 0, one / np.float32(len(sent)), mean)
+    return mean
+
+
+def over_the_senders(sent: Sequence[np.ndarray]) -> np.ndarray:
+    """As if each place were divided by how many ranks send it."""
+    return sum(sent) / np.maximum(sum((one != 0).astype(np.float32) for one in sent), 1)
+
+
+def in_16_bits(gradient: np.ndarray, error: np.ndarray, k: int) -> np.ndarray:
+    """As if each number came to the place that 16 bits say, with a sign."""
+    wanted = largest(gradient + error, k)
+    found = np.zeros_like(wanted)
+    places = np.flatnonzero(wanted)
+    np.add.at(found, places.astype(np.int16), wanted[places])
+    return found
+
+
 WRONG_TOP_K = SimpleNamespace(
     error_unused=lambda inputs: outcome(
         [(gradient, np.zeros_like(error), k) for gradient, error, k in inputs]
@@ -112,6 +141,16 @@ WRONG_TOP_K = SimpleNamespace(
         inputs,
         mean=lambda sent: sum(sent) / np.float32(inputs[0][2]),
     ),
+    overwritten=partial(outcome, mean=overwritten),
+    over_the_senders=partial(outcome, mean=over_the_senders),
+    in_16_bits=lambda inputs: outcome(
+        inputs,
+        in_16_bits,
+        kept=lambda g, e, sent, mean: g + e - largest(g + e, inputs[0][2]),
+    ),
+    zero_where_sent=partial(
+        outcome, kept=lambda g, e, sent, mean: np.where(mean != 0, 0, g + e).astype(np.float32)
+    ),
     own_only=lambda inputs: [(largest(g + e, k), g + e - largest(g + e, k)) for g, e, k in inputs],
     at_own_places=at_own_places,
     everything=lambda inputs: outcome(
@@ -136,8 +175,8 @@ def only_the_largest(traffic: Traffic) -> str | None:
     sent = traffic.most_sent + by_torch
     if others and sent == others * k * (BYTES + 4):
         return (
-            "The result is right, but the places travel in 8 bytes each, as `topk` gives them: "
-            "`.int()` makes 4 of them."
+            "The result is right, but the values or the places travel in 8 bytes each: `topk` "
+            "gives places in 8 bytes, and `.int()` makes 4 of them."
         )
     if sent > others * k * BYTES:
         wanted = np.sort(np.abs(sum(traffic.inputs[0][:2])))[::-1]
@@ -147,6 +186,13 @@ def only_the_largest(traffic: Traffic) -> str | None:
             f"The result is right, but one rank sends {sent:,} bytes, where {counted(k, 'value')} "
             f"and as many places for {counted(others, 'rank')} have {others * k * BYTES:,}: "
             f"{cure}"
+        )
+    by_rank = [sum(one.source == rank for one in traffic.messages) for rank in range(traffic.ranks)]
+    gathers = len(traffic.collectives) + math.ceil(max(by_rank) / max(others, 1))
+    if others and gathers > 2:
+        return (
+            f"The result is right, but it takes {counted(gathers, 'gather')}: all values travel in "
+            "one, and all places in another."
         )
     return None
 
@@ -163,9 +209,11 @@ top_k = rank_exercise(
             "all of them": (2, 6, 6),
             "many": (4, 60, 5),
             "places above 255": (2, 300, 5),
+            "places above 65,535": (2, 70_000, 5),
             "equal magnitudes": (2, 9, 4, 7),
         },
         gradients,
+        then=[(5, 1)],
     ),
     oracle=outcome,
     wrong=vars(WRONG_TOP_K),
@@ -173,123 +221,3 @@ top_k = rank_exercise(
     demand=only_the_largest,
     forbidden=("labkit.distributed.compression",),
 )
-
-# --- distributed.local_sgd
-
-Shards = Sequence[tuple[np.ndarray, np.ndarray, np.ndarray, float, int]]
-
-
-def shards(rng: np.random.Generator, ranks: int, weights: int, steps: int, every: int) -> Shards:
-    """w [weights], the same for all ranks; for each x [steps, weights] and y [steps]."""
-    w = rng.normal(size=weights).astype(np.float32)
-    rate = float(rng.uniform(0.05, 0.15))
-    found = []
-    for _ in range(ranks):
-        x = rng.normal(size=(steps, weights)).astype(np.float32)
-        y = 3 * rng.normal(size=steps).astype(np.float32)
-        found.append((w, x, y, rate, every))
-    return found
-
-
-def trained(
-    inputs: Shards,
-    meets: Callable[[int, int, int], bool] = lambda step, every, steps: (step + 1) % every == 0,
-    before: bool = False,
-    average: Callable[[Sequence[np.ndarray]], np.ndarray] = mean_of,
-    slope: float = 1.0,
-) -> list[np.ndarray]:
-    """The weights of all ranks; the arguments may be wrong ideas.
-
-    meets   meets(step, every, steps): whether the ranks average in this step
-    before  whether they do so before it
-    """
-    weights = [w.copy() for w, *_ in inputs]
-    steps = len(inputs[0][2])
-    for step in range(steps):
-        due = meets(step, inputs[0][4], steps)
-        if due and before:
-            weights = [average(weights)] * len(inputs)
-        weights = [_stepped(w, one, step, slope) for w, one in zip(weights, inputs, strict=True)]
-        if due and not before:
-            weights = [average(weights)] * len(inputs)
-    return weights
-
-
-def _stepped(w: np.ndarray, one: tuple, step: int, slope: float) -> np.ndarray:
-    _, x, y, rate, _ = one
-    return w - np.float32(slope * rate) * (x[step] @ w - y[step]) * x[step]
-
-
-WRONG_LOCAL = SimpleNamespace(
-    alone=lambda inputs: trained(inputs, lambda step, every, steps: False),
-    every_step=lambda inputs: trained(inputs, lambda step, every, steps: True),
-    only_at_the_end=lambda inputs: trained(inputs, lambda step, every, steps: step == steps - 1),
-    and_at_the_end=lambda inputs: trained(
-        inputs, lambda step, every, steps: (step + 1) % every == 0 or step == steps - 1
-    ),
-    too_early=lambda inputs: trained(inputs, lambda step, every, steps: step % every == 0),
-    before_the_step=lambda inputs: trained(
-        inputs, lambda step, every, steps: step % every == 0, before=True
-    ),
-    once=lambda inputs: trained(inputs, lambda step, every, steps: step + 1 == every),
-    summed=partial(trained, average=sum),
-    uphill=partial(trained, slope=-1.0),
-    of_rank_0=partial(trained, average=lambda weights: weights[0]),
-    every_second=lambda inputs: trained(inputs, lambda step, every, steps: step % 2 == 1),
-    last_step_missing=lambda inputs: trained(
-        [(w, x[:-1], y[:-1], rate, every) for w, x, y, rate, every in inputs]
-    ),
-    rate_by_ranks=lambda inputs: trained(inputs, slope=1 / len(inputs)),
-    halved=partial(trained, average=lambda weights: sum(weights) / np.float32(2)),
-)
-
-
-def one_all_reduce_for_all(traffic: Traffic) -> str | None:
-    """What is wrong where right results cost more than an all-reduce in each `every` steps."""
-    w, _, y, _, every = traffic.inputs[0]
-    meetings = len(y) // every
-    if traffic.ranks > 1 and len(traffic.collectives) > meetings:
-        return (
-            f"The result is right, but the ranks call {counted(len(traffic.collectives), 'time')} "
-            f"what they need {counted(meetings, 'time')}: once in {every} steps."
-        )
-    enough = meetings * 2 * (traffic.ranks - 1) * (w.nbytes / traffic.ranks + w.itemsize)
-    if traffic.most_sent > enough:
-        return (
-            f"The result is right, but one rank sends {traffic.most_sent:,} bytes: more than "
-            f"{counted(meetings, 'all-reduce')} of the weights, one in {every} steps."
-        )
-    most = meetings * 2 * traffic.ranks * (traffic.ranks - 1)  # of a ring
-    if len(traffic.messages) > most:
-        return (
-            f"The result is right, but {counted(len(traffic.messages), 'message')} went between "
-            f"the ranks, where {most} would do: one all-reduce of all weights in {every} steps."
-        )
-    return None
-
-
-local_sgd = rank_exercise(
-    "distributed.local_sgd",
-    solution=solutions.local_sgd,
-    cases=ranks_cases(
-        {
-            "two meetings": (2, 3, 4, 2),
-            "one number": (1, 1, 1, 1),
-            "each step": (2, 4, 3, 1),
-            "prime": (3, 5, 7, 3),
-            "no meeting": (2, 2, 3, 5),
-            "many": (4, 6, 12, 4),
-        },
-        shards,
-        types={"prime": "float64"},
-    ),
-    oracle=trained,
-    wrong=vars(WRONG_LOCAL),
-    results=("w",),
-    demand=one_all_reduce_for_all,
-    forbidden=("labkit_lessons.distributed.fewer_bytes.local_sgd",),
-    rtol=1e-3,
-    atol=1e-5,
-)
-
-EXERCISES = [top_k, local_sgd]

@@ -1,0 +1,109 @@
+"""Exercise distributed.weighted_average: shards of unlike sizes."""
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+
+import numpy as np
+
+from labkit.distributed.rank_exercise import rank_exercise, ranks_cases
+from labkit_lessons.distributed.data_parallel_by_hand import solutions
+
+Shards = Sequence[tuple[np.ndarray, int]]  # each rank's mean gradient, and its count
+
+
+def shards(rng: np.random.Generator, ranks: int, size: int, *counts: int) -> Shards:
+    """For each rank a gradient [size], all numbers different, and a count; of none, it is nan."""
+    drawn = rng.permutation(2 * ranks * size + 1)[: ranks * size] - ranks * size
+    found = []
+    for gradient, count in zip(drawn.reshape(ranks, size), counts, strict=True):
+        found.append((gradient.astype(np.float32) if count else np.full(size, np.nan, "f4"), count))
+    return found
+
+
+def filled(inputs: Shards) -> list[tuple[np.ndarray, int]]:
+    """Of those ranks that have photographs."""
+    return [(gradient, count) for gradient, count in inputs if count]
+
+
+def weighted(inputs: Shards) -> np.ndarray:
+    """The sum of gradient times count, over the ranks that have any."""
+    return sum(gradient * np.float32(count) for gradient, count in filled(inputs))
+
+
+def photographs(inputs: Shards) -> int:
+    """Of all ranks."""
+    return sum(count for _, count in inputs)
+
+
+def everywhere(idea: object) -> object:
+    """The same result in all ranks."""
+    return lambda inputs: [idea(inputs)] * len(inputs)
+
+
+def by_own_count(inputs: Shards) -> list[np.ndarray]:
+    """As if each rank divided by its own count; by 0, it is infinite."""
+    with np.errstate(all="ignore"):
+        return [weighted(inputs) / np.float32(count) for _, count in inputs]
+
+
+WRONG_WEIGHTS = SimpleNamespace(
+    mean_of_means=everywhere(lambda inputs: sum(g for g, _ in inputs) / np.float32(len(inputs))),
+    mean_of_some=everywhere(
+        lambda inputs: sum(g for g, _ in filled(inputs)) / np.float32(len(filled(inputs)))
+    ),
+    zeros_count=everywhere(
+        lambda inputs: sum(g for g, _ in filled(inputs)) / np.float32(len(inputs))
+    ),
+    times_nan=everywhere(
+        lambda inputs: sum(g * np.float32(n) for g, n in inputs) / np.float32(photographs(inputs))
+    ),
+    undivided=everywhere(weighted),
+    of_filled=everywhere(lambda inputs: weighted(inputs) / np.float32(len(filled(inputs)))),
+    by_ranks_too=everywhere(
+        lambda inputs: weighted(inputs) / np.float32(photographs(inputs) * len(inputs))
+    ),
+    empty_as_one=everywhere(
+        lambda inputs: weighted(inputs) / np.float32(sum(max(count, 1) for _, count in inputs))
+    ),
+    squared=everywhere(
+        lambda inputs: (
+            weighted([(gradient * np.float32(n), n) for gradient, n in inputs])
+            / np.float32(photographs(inputs))
+        )
+    ),
+    nothing_for_empty=lambda inputs: [
+        weighted(inputs) / np.float32(photographs(inputs)) if count else np.zeros_like(gradient)
+        for gradient, count in inputs
+    ],
+    by_ranks=everywhere(lambda inputs: weighted(inputs) / np.float32(len(inputs))),
+    sum_by_count=everywhere(
+        lambda inputs: sum(g for g, _ in filled(inputs)) / np.float32(photographs(inputs))
+    ),
+    own_count=by_own_count,
+    own_part=lambda inputs: [
+        gradient * np.float32(count / photographs(inputs)) if count else np.zeros_like(gradient)
+        for gradient, count in inputs
+    ],
+)
+
+weighted_average = rank_exercise(
+    "distributed.weighted_average",
+    solution=solutions.weighted_average,
+    cases=ranks_cases(
+        {
+            "three and one": (2, 5, 3, 1),
+            "one number": (2, 1, 2, 5),
+            "alone": (1, 3, 4),
+            "prime": (3, 7, 1, 6, 4),
+            "an empty rank": (3, 1, 5, 0, 2),
+            "equal shards, the last one empty": (4, 6, 3, 3, 3, 0),  # its nan are all equal
+            "equal shards, the first one empty": (3, 4, 0, 7, 7),
+            "ragged": (4, 33, 40_000, 30_000, 2, 1),  # more in all than 16 bits hold
+        },
+        shards,
+        types={"prime": "float64"},
+        then=[(5, 2, 4)],
+    ),
+    oracle=everywhere(lambda inputs: weighted(inputs) / np.float32(photographs(inputs))),
+    wrong=vars(WRONG_WEIGHTS),
+)
