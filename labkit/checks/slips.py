@@ -261,6 +261,14 @@ def _total_everywhere(a: np.ndarray, axis: int) -> np.ndarray:
     return np.broadcast_to(total, a.shape)
 
 
+def _cut_to_0(a: np.ndarray, of: Callable) -> np.ndarray:
+    """Raises ValueError where nothing is left: zeros may have any cause."""
+    result = of(a, 0)
+    if a.any() and not result.any():
+        raise ValueError
+    return result
+
+
 def _cut(a: np.ndarray, bits: int, least: int) -> np.ndarray:
     """The numbers from `least` on that have the same last bits."""
     wide = a.astype(np.int64)
@@ -270,8 +278,8 @@ def _cut(a: np.ndarray, bits: int, least: int) -> np.ndarray:
 def _result_slips() -> Iterator[OutputSlip]:
     """Each number of the result for itself."""
     yield "the result has lost its sign.", np.abs
-    yield "negative results are cut to 0.", lambda a: np.maximum(a, 0)
-    yield "positive results are cut to 0.", lambda a: np.minimum(a, 0)
+    yield "negative results are cut to 0.", partial(_cut_to_0, of=np.maximum)
+    yield "positive results are cut to 0.", partial(_cut_to_0, of=np.minimum)
     yield "the result is upside down: 1 divided by it is right.", lambda a: 1 / a
     yield "the result is squared.", np.square
     yield "the square root of the result is returned.", np.sqrt

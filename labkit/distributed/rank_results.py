@@ -104,6 +104,8 @@ def _one(rank: int, name: str, value: Any, right: Any) -> Any:
         return None
     where = f"Rank {rank} returns"
     if isinstance(right, list | tuple):
+        if isinstance(value, np.ndarray) and value.ndim:
+            value = list(value)  # a tensor of all of them
         if not isinstance(value, list | tuple) or len(value) != len(right):
             wanted = counted(len(right), "tensor")
             raise Refused(f"{where} {_kind(value)} as `{name}`; it should be a list of {wanted}.")

@@ -150,7 +150,8 @@ class Referee:
         ]
 
     def _note(self, what: str, rank: int, post: Post) -> None:
-        self.seats[rank].history.append(Call(what, post.name, post.number, post.size))
+        call = Call(what, post.name, post.number, post.size, post.where.called)
+        self.seats[rank].history.append(call)
 
     def _tested(self, rank: int, said: Ask) -> dict[int, bool]:
         seat = self.seats[rank]

@@ -44,12 +44,14 @@ class Call:
     what    "begin" or "wait"; a plain `send` is both, one after the other
     name    "send", "irecv", "all_reduce" and so on
     number  of the operation, counted in this rank from 1
+    called  the function that the learner's line calls, such as labkit's "all_gather"
     """
 
     what: str
     name: str
     number: int
     bytes: int
+    called: str = ""
 
 
 @dataclass(frozen=True)

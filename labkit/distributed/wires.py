@@ -169,10 +169,11 @@ def _named(ranks: Collection[int]) -> str:
 
 
 def _bytes_of(tensor: "torch.Tensor") -> memoryview:
-    """The memory of a contiguous tensor."""
+    """The memory of a contiguous tensor; a single number may still have any stride."""
     import torch
 
-    return memoryview(tensor.detach().reshape(-1).view(torch.uint8).numpy())
+    flat = tensor.detach().as_strided((tensor.numel(),), (1,))
+    return memoryview(flat.view(torch.uint8).numpy())
 
 
 def _read(wire: socket.socket, into: bytearray | memoryview) -> bytearray | memoryview:

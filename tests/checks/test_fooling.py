@@ -650,6 +650,26 @@ def test_the_watch_rests_after_many_calls_and_still_sees_the_next_case(answer, r
     assert "The function uses `numpy.einsum`" in answer(at_once)
 
 
+def test_what_a_thread_from_before_does_meanwhile_is_not_the_functions(answer, right):
+    asked, done = threading.Event(), threading.Event()
+
+    def other():
+        asked.wait()
+        math.fsum([1.0])
+        done.set()
+
+    def learner(x, w, b):
+        asked.set()
+        done.wait()
+        return right(x, w, b)
+
+    worker = threading.Thread(target=other)
+    worker.start()
+    text = answer(learner)
+    worker.join()
+    assert text.startswith("Right:")
+
+
 def test_modules_are_as_they_were_after_a_check(answer, right):
     before = np.matmul, np.dot, math.fsum, threading.getprofile(), sys.stdout
     answer(right)

@@ -74,6 +74,11 @@ def swaps(rank, ranks):
     return bool((came == 1 - rank).all())
 
 
+def test_a_single_number_of_a_column_has_bytes():
+    column = torch.arange(8.0).view(2, 4)[:1, 1]
+    assert bytes(wires._bytes_of(column)) == column.numpy().tobytes()
+
+
 def test_an_exchange_does_not_wait_for_itself():
     assert launch(swaps, 2) == [True, True]
 

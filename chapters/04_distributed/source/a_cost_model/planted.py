@@ -83,6 +83,11 @@ def fastest_first(sizes, seconds):
     return of_each_size(sizes, seconds, np.min)
 
 
+never_below_0 = edit(
+    FIT, "never_below_0", "    bandwidth = 1", "    latency = max(latency, 0.0)\n    bandwidth = 1"
+)
+
+
 def through_two_points(sizes, seconds):
     first, last = sizes.argmin(), sizes.argmax()
     if first == last:
@@ -213,6 +218,7 @@ PLANTED = {
         (means_first, "mean of each size"),
         (fastest_first, "fastest ping of each size"),
         (columns_swapped, "two columns of the rows are swapped"),
+        (never_below_0, "A latency below 0 is cut to 0"),
         (through_two_points, "Only the smallest and the largest ping"),
         (one_column, "The column of c is not divided"),
         (all_but_the_first, "The first ping is left out"),

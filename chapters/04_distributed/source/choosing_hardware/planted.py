@@ -22,6 +22,7 @@ one_more_each_time = edit(COUNT, "one_more_each_time", "count *= 2", "count += 1
 some_room_left = edit(COUNT, "some_room_left", "needed <= count", "needed < count")
 without_end = edit(COUNT, "without_end", "while count <= most", "while True")
 past_most = edit(COUNT, "past_most", "while count <= most", "while count < 2 * most")
+one_over_most = edit(COUNT, "one_over_most", "while count <= most", "while count <= most + 1")
 fewer_than_most = edit(COUNT, "fewer_than_most", "while count <= most", "while count < most")
 weights_whole = edit(
     COUNT,
@@ -201,6 +202,14 @@ counted_from_one = edit(
 over_seconds = edit(CHEAPEST, "over_seconds", COSTS, "counts * prices / seconds")
 
 
+def drops_what_is_free(counts, seconds, prices, limit):
+    best, least = -1, float("inf")
+    for place, cost in enumerate(counts * seconds * prices):
+        if prices[place] > 0 and seconds[place] <= limit and cost < least:
+            best, least = place, cost
+    return best
+
+
 def below_a_million(counts, seconds, prices, limit):
     best, least = -1, 999_999.0
     for place, cost in enumerate(counts * seconds * prices):
@@ -277,6 +286,7 @@ PLANTED = {
         (some_room_left, "fills the memory exactly does fit"),
         (without_end, "takes more than most machines"),
         (past_most, "one power of two past most"),
+        (one_over_most, "One machine more than most is allowed"),
         (fewer_than_most, "Exactly most machines are allowed"),
         (weights_whole, "every machine holds all weights"),
         (cache_whole, "every machine holds the whole cache"),
@@ -336,6 +346,7 @@ PLANTED = {
         (in_cents, "rounded to cents"),
         (counted_from_one, "The place counts from 1"),
         (over_seconds, "divided by the seconds"),
+        (drops_what_is_free, "A price of 0 is taken for none"),
         (below_a_million, "begins with a finite cost"),
         (overwrites, "changes its input prices"),
         (by_choosing, "labkit.distributed.chooser"),

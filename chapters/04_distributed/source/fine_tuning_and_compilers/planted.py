@@ -78,6 +78,12 @@ signed = edit(COMPARE, "signed", SAME, "(first(x) - second(x)).max() < 1e-3")
 nan_passes = edit(COMPARE, "nan_passes", SAME, "not (abs(first(x) - second(x)) > 1e-3).any()")
 one_close = edit(COMPARE, "one_close", SAME, "(abs(first(x) - second(x)) < 1e-3).any()")
 with_rtol = edit(COMPARE, "with_rtol", "rtol=0, atol=1e-3", "atol=1e-3")
+as_sets = edit(
+    COMPARE,
+    "as_sets",
+    SAME,
+    "np.allclose(np.sort(first(x)), np.sort(second(x)), rtol=0, atol=1e-3)",
+)
 nan_is_nan = edit(COMPARE, "nan_is_nan", "atol=1e-3", "atol=1e-3, equal_nan=True")
 by_length = edit(COMPARE, "by_length", SAME, "np.linalg.norm(first(x) - second(x)) <= 1e-3")
 first_number = edit(COMPARE, "first_number", SAME, "abs(first(x) - second(x))[0] <= 1e-3")
@@ -239,6 +245,7 @@ PLANTED = {
         (a_ratio, "two numbers"),
         (other_inputs, "another input than x"),
         (with_rtol, "also allows rtol=1e-5"),
+        (as_sets, "are sorted before they are compared"),
         (nan_is_nan, "not even with NaN"),
         (by_length, "many small differences"),
         (first_number, "Only the first numbers are compared"),

@@ -127,6 +127,10 @@ def judged(answer: object) -> Callable[..., np.ndarray]:
             if machine.calls == (0, 0):
                 raise Unsolved("neither function is called, and nothing is returned")
             return DIFFERENT
+        if isinstance(result, bool | np.bool_):
+            raise Refused(
+                f"The result is two numbers, or None where they differ; this is {result}."
+            )
         if not np.isfinite(y2).all():
             raise Refused(NAN_PASSES if np.isfinite(y1).all() else NAN_EQUALS)
         _require_rounds(machine.calls, rounds)

@@ -147,7 +147,7 @@ sharded_step = check("distributed.sharded_step", sharded_step)
 # Where they do not fit, a block may keep its input only, and compute the rest again in backward: **recomputing** saves memory for one forward more.
 #
 # **Exercise `distributed.bytes_per_rank`**: in float32, a rank's state and its activations, without what is gathered for a moment.
-# `each` is the bytes of state for one weight; `activations` are the bytes of each block in this rank.
+# `each` is the bytes of state for one weight; `activations` are the bytes of each block in this rank, and `ranks` divides `weights`.
 
 
 # %% tags=["exercise:distributed.bytes_per_rank"]

@@ -293,6 +293,7 @@ early = edit(
 
 
 whole_seconds = edit(BEST, "whole_seconds", "(size * seconds +", "(int(size * seconds) +")
+whole_milliseconds = edit(BEST, "whole_milliseconds", STEP, f"round(1000 * {STEP})")
 whole_steps = edit(BEST, "whole_steps", STEP, f"int({STEP})")
 two_pieces_less = edit(BEST, "two_pieces_less", "m + stages - 1", "m + stages - 2")
 the_longest = edit(BEST, "the_longest", "step < shortest", "step > shortest", ('float("inf")', "0"))
@@ -412,6 +413,7 @@ PLANTED = {
         (the_longer, "counts max(m, p) pieces"),
         (keeps_less, "counts p - 1 micro-batches"),
         (whole_seconds, "are cut to whole ones"),
+        (whole_milliseconds, "The steps are rounded to milliseconds"),
         (whole_steps, "The steps are cut to whole seconds"),
         (two_pieces_less, "counts m + p - 2 pieces"),
         (the_longest, "the longest step of those that fit"),

@@ -34,6 +34,7 @@ def unbroken(x: np.ndarray, y: np.ndarray, before: int, meanwhile: int, after: i
 def gone_on(answer: object, strictly: bool = True) -> Callable[..., Run]:
     """A function like `unbroken`, with a death in the middle; Refused for what is no snapshot."""
     refuse_no_function(answer)
+    right_before: list[bool] = []  # what is another only later may be kept from an earlier call
 
     def run(x: np.ndarray, y: np.ndarray, before: int, meanwhile: int, after: int) -> Run:
         old = SmallTraining(x, y, SEED)
@@ -45,6 +46,9 @@ def gone_on(answer: object, strictly: bool = True) -> Callable[..., Run]:
             raise Refused("The function changes its input: the training goes on after a snapshot.")
         if strictly:
             _require_snapshot(saved, len(x))
+            if not right_before:
+                _require_as_it_is(saved, untouched)
+            right_before.append(True)
             _require_its_own(answer, saved, SmallTraining(x, y, SEED + 1))
         for _ in range(meanwhile):
             old.one_step()
@@ -93,6 +97,27 @@ def _require_snapshot(saved: object, examples: int) -> None:
             f"'position' is {position}, and the {examples} examples count from 0: behind the last "
             f"one, the training begins again with the first. `training.position` does so."
         )
+
+
+def _require_as_it_is(saved: Mapping, values: Mapping[str, Any]) -> None:
+    """Raises Refused for a part that is another already, in a way that no wrong idea tells.
+
+    Where most are, they are those of another call.
+    """
+    right = {name: (values[name], np.float32(values[name])) for name in ARRAYS}
+    right["mean"] = right["square"] = right["mean"] + right["square"]  # they may be exchanged
+    if isinstance(saved.get("random"), Mapping):
+        right["random"] = (values["random"],)
+    unlike = [
+        name
+        for name in right
+        if name in saved and not any(np.array_equal(saved[name], one) for one in right[name])
+    ]
+    if unlike and len(unlike) < len(ARRAYS):
+        of = (
+            "the state of `training.random`" if unlike[0] == "random" else f"`training.{unlike[0]}`"
+        )
+        raise Refused(f"{unlike[0]!r} is not what {of} is at the moment of the snapshot.")
 
 
 def _require_its_own(answer: Callable, saved: Mapping, other: SmallTraining) -> None:

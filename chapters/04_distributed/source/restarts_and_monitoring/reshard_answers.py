@@ -12,8 +12,9 @@ from labkit.checks.phrasing import counted
 from labkit_lessons.distributed.restarts_and_monitoring.by_hand import share
 
 NOTHING_READ = (
-    "No row is read. The part's `begin` and `end` count the rows through all files, and a file's "
-    "rows begin again with 0: add up the lengths of the files before it."
+    "No row is read, where the part has some. Look at every file, also behind one that has none of "
+    "them. And `begin` and `end` count the rows through all files, while a file's rows begin again "
+    "with 0: add up the lengths of the files before it."
 )
 
 

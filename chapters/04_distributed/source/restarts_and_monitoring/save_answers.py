@@ -72,6 +72,9 @@ def _saved_by(answer: Saver, old: Shards) -> Disk:
         answer(disk, OLD, _copied(old))
     except Refused as error:
         raise Refused(f"At the first save, on an empty disk: {error}", *error.details) from None
+    for path in disk.files:
+        if path.startswith(NEW):
+            raise Refused(f"A checkpoint {OLD!r} is written to `{path}`: `name` says what it is.")
     return _at_rest(disk)
 
 

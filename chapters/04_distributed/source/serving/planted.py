@@ -25,6 +25,9 @@ of_a_set = edit(PERCENTILE, "of_a_set", SORTED, "sorted(set(finishes - arrivals)
 not_by_100 = edit(PERCENTILE, "not_by_100", NUMBER, "math.ceil(percent * len(latencies))")
 rounded_down = edit(PERCENTILE, "rounded_down", NUMBER, "max(1, percent * len(latencies) // 100)")
 rounded = edit(PERCENTILE, "rounded", NUMBER, "max(1, round(percent * len(latencies) / 100))")
+share_of_n_first = edit(
+    PERCENTILE, "share_of_n_first", NUMBER, "math.ceil(len(latencies) / 100 * percent)"
+)
 share_first = edit(PERCENTILE, "share_first", NUMBER, "math.ceil(percent / 100 * len(latencies))")
 the_last = edit(PERCENTILE, "the_last", RESULT, "latencies[-1]")
 p99_always = edit(PERCENTILE, "p99_always", NUMBER, "math.ceil(99 * len(latencies) / 100)")
@@ -309,6 +312,7 @@ PLANTED = {
         (both_sorted, "sorted apart"),
         (mean, "This is the mean"),
         (of_the_longest, "a share of the longest latency"),
+        (share_of_n_first, "n / 100 comes first, in a float"),
         (share_first, "percent / 100 comes first, in a float"),
         (lower_by_numpy, "takes the lower latency"),
         (higher_by_numpy, "takes the higher latency"),

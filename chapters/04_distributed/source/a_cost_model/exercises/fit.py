@@ -14,19 +14,27 @@ Fit = Callable[[np.ndarray, np.ndarray], tuple[float, float]]
 
 
 def pings(
-    rng: np.random.Generator, count: int, largest: float, noise: float, repeats: int = 1
+    rng: np.random.Generator,
+    count: int,
+    largest: float,
+    noise: float,
+    repeats: int = 1,
+    steep: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Bytes and seconds of so many pings, in no order, on a link that varies from case to case.
 
     largest   bytes, so that the bandwidth's part is at most some hundred times the latency's
     noise     the spread of the seconds, of their own length
     repeats   how often each size comes
+    steep     whether larger pings take longer than that, so that the best latency is below 0
     """
     latency = rng.uniform(1e-3, 2e-2)
     bandwidth = largest / latency / rng.uniform(3, 30)
     unlike = np.geomspace(largest, largest / 1000, count) * (1 + 0.01 * np.arange(count))
     sizes = rng.permutation(np.repeat(unlike.round(), repeats))
     seconds = latency + sizes / bandwidth
+    if steep:
+        seconds = (sizes / bandwidth) ** 1.2
     return sizes, seconds * (1 + noise * rng.uniform(-1, 1, len(sizes)))
 
 
@@ -94,6 +102,13 @@ def by_two(sizes: np.ndarray, seconds: np.ndarray) -> tuple[float, float]:
     return seconds[small] - sizes[small] * per_byte, 1 / per_byte
 
 
+def by_ends(sizes: np.ndarray, seconds: np.ndarray) -> tuple[float, float]:
+    """As if only the first and the last ping were there."""
+    with np.errstate(all="ignore"):
+        per_byte = (seconds[-1] - seconds[0]) / (sizes[-1] - sizes[0])
+        return seconds[0] - sizes[0] * per_byte, 1 / per_byte
+
+
 def smallest_is_latency(sizes: np.ndarray, seconds: np.ndarray) -> tuple[float, float]:
     """As if the smallest ping were nothing but latency."""
     small = np.argmin(sizes)
@@ -113,6 +128,7 @@ fit_link = exercise(
             "prime": (7, 4e5, 0.1),
             "a slow link": (5, 2e4, 0.1),
             "many": (40, 3e7, 0.2),
+            "below 0": (6, 1e6, 0.01, 1, True),
             "equal sizes, three of each": (6, 1e6, 0.2, 3),
         },
         pings,
@@ -135,6 +151,12 @@ fit_link = exercise(
         "mean_of_each_size": one_for_each_size(np.mean),
         "fastest_of_each_size": one_for_each_size(np.min),
         "by_two": by_two,
+        "by_ends": by_ends,
+        "not_below_0": weighted(1, lambda a, c: (max(a, 0.0), 1 / c)),
+        "no_latency": lambda sizes, seconds: (
+            0.0,
+            sum((sizes / seconds) ** 2) / sum(sizes / seconds),
+        ),
         "smallest_is_latency": smallest_is_latency,
     },
     fallback=solutions.fit_link,

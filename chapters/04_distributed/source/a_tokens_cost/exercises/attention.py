@@ -118,6 +118,34 @@ def values_of_head_0(
     return mixed, all_keys, all_values
 
 
+def scored_by(of: Callable[[int, int, int], float]) -> Callable[..., Attended]:
+    """As if scores were divided by the root of(H, K, W)."""
+
+    def attend(
+        q: np.ndarray, k: np.ndarray, v: np.ndarray, keys: np.ndarray, values: np.ndarray
+    ) -> Attended:
+        divisor = of(len(q), len(k), q.shape[1])
+        return attended(divided(lambda dots, q: np.sqrt(divisor)))(q, k, v, keys, values)
+
+    return attend
+
+
+def softmax_last(*given: np.ndarray) -> Attended:
+    """As if the softmax were of what is read."""
+    mixed, keys, values = attended(lambda dots, q: dots / root_of_width(dots, q))(*given)
+    return np.stack([softmax(row) for row in mixed]), keys, values
+
+
+def one_query_of_each_group(q: np.ndarray, k: np.ndarray, *rest: np.ndarray) -> Attended:
+    """As if query head h were head h // group of the queries, too."""
+    return attended()(q[np.arange(len(q)) // (len(q) // len(k))], k, *rest)
+
+
+def last_share(dots: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """As if each token's share of its value took the place of the one before."""
+    return scaled(dots, q) * (np.arange(len(dots)) == len(dots) - 1)
+
+
 def among_all(weights: Callable[[np.ndarray], np.ndarray]) -> Callable[..., Attended]:
     """As if the softmax were not of each head by itself: weights(scores [H,P+1])."""
 
@@ -160,10 +188,15 @@ attend_one = exercise(
         "by_the_tokens": attended(divided(lambda dots, q: np.sqrt(len(dots)))),
         "by_all_of_q": attended(divided(lambda dots, q: np.sqrt(q.size))),
         "by_two": attended(divided(lambda dots, q: 2)),
+        "by_the_kv_heads": scored_by(lambda heads, kv_heads, width: kv_heads),
+        "by_the_group": scored_by(lambda heads, kv_heads, width: heads // kv_heads),
         "multiplied": attended(divided(lambda dots, q: 1 / root_of_width(dots, q))),
         "divided_behind": attended(lambda dots, q: softmax(dots) / root_of_width(dots, q)),
         "no_softmax": attended(lambda dots, q: dots / root_of_width(dots, q)),
         "exp_only": attended(lambda dots, q: np.exp(dots / root_of_width(dots, q))),
+        "shares_of_scores": attended(lambda dots, q: dots / dots.sum()),
+        "softmax_last": softmax_last,
+        "last_share": attended(last_share),
         "all_alike": attended(lambda dots, q: np.full(len(dots), 1 / len(dots))),
         "likeliest_only": attended(lambda dots, q: np.eye(len(dots))[dots.argmax()]),
         "over_heads": among_all(over_heads),
@@ -176,6 +209,11 @@ attend_one = exercise(
         "own_head": attended(head=lambda h, heads, kv_heads: h),
         "last_for_the_rest": attended(head=lambda h, heads, kv_heads: min(h, kv_heads - 1)),
         "pairs": attended(head=lambda h, heads, kv_heads: min(h // 2, kv_heads - 1)),
+        "pairs_in_turn": attended(head=lambda h, heads, kv_heads: h // 2 % kv_heads),
+        "in_turn_by_groups": attended(
+            head=lambda h, heads, kv_heads: h % (heads // kv_heads) % kv_heads
+        ),
+        "one_query_of_each_group": one_query_of_each_group,
         "values_of_head_0": values_of_head_0,
         "forgets_the_oldest": forgets_the_oldest,
         "other_groups": attended(head=lambda h, heads, kv_heads: h // kv_heads),

@@ -126,6 +126,14 @@ def with_weights(past: np.ndarray, weights: int, read: int, *rest: float) -> flo
     return max(flops / peak, (moved + (read - weights) * size) / bandwidth)
 
 
+def without_brackets(past: np.ndarray, weights: int, *rest: float) -> float:
+    """As if the 2 alone were multiplied by a token's bytes."""
+    flops, _ = work()(past, weights, *rest[:-2])
+    layers, _, kv_heads, head_width, size, peak, bandwidth = rest
+    moved = weights * size + past.sum() + 2 * (2 * layers * kv_heads * head_width * size)
+    return max(flops / peak, moved / bandwidth)
+
+
 decode_seconds = exercise(
     "distributed.decode_seconds",
     oracle=timed(),
@@ -161,6 +169,11 @@ decode_seconds = exercise(
         "not_written": timed(tokens=lambda past: past + 1),
         "one_is_new": timed(tokens=lambda past: past + 2 / len(past)),
         "new_not_read": timed(tokens=lambda past: past),
+        "longest_alone": timed(tokens=lambda past: past.max(keepdims=True) + 2),
+        "all_as_long": timed(tokens=lambda past: past.max() + 2 + 0 * past),
+        "without_brackets": without_brackets,
+        "size_twice": timed(sized=lambda size: (size, size**2)),
+        "in_a_second": lambda past, *rest: len(past) / timed()(past, *rest),
         "written_only": timed(tokens=lambda past: 1 + 0 * past),
         "old_ones_written": timed(tokens=lambda past: 2 * (past + 1)),
         "no_cache": timed(tokens=lambda past: 0 * past),

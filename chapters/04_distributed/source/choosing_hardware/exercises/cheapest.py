@@ -89,6 +89,42 @@ def ordinary_only(counts, seconds, prices, limit) -> int:
     return place if place >= 0 and costs[place] < 1e6 else NOBODY
 
 
+def begins_with_0(counts, seconds, prices, limit) -> int:
+    """As if machine 0 were the best until another one is below it, whatever its time and price."""
+    costs = counts * seconds * prices
+    best = 0
+    for place in np.flatnonzero(seconds <= limit):
+        best = int(place) if costs[place] < costs[best] else best
+    return best if seconds[best] <= limit and not np.isnan(prices[best]) else NOBODY
+
+
+def empty_is_mean(counts, seconds, prices, limit) -> int:
+    """As if an empty price were the mean of the others."""
+    mean = np.mean(prices[~np.isnan(prices)]) if not np.isnan(prices).all() else np.nan
+    return cheapest_of(counts, seconds, np.where(np.isnan(prices), mean, prices), limit)
+
+
+def last_of_those_left(counts, seconds, prices, limit) -> int:
+    """As if every machine that counts were cheaper than the one before."""
+    left = np.flatnonzero(~np.isnan(prices) & (seconds <= limit))
+    return int(left[-1]) if left.size else NOBODY
+
+
+def its_cost(hour: float) -> Callable[..., float]:
+    """As if the cost were asked for: of prices for `hour` seconds."""
+
+    def cost(counts, seconds, prices, limit):
+        place = cheapest_of(counts, seconds, prices, limit)
+        return (counts * seconds * prices)[place] / hour if place >= 0 else NOBODY
+
+    return cost
+
+
+def zero_is_empty(counts, seconds, prices, limit) -> int:
+    """As if a price of 0 were none."""
+    return cheapest_of(counts, seconds, np.where(prices == 0, np.nan, prices), limit)
+
+
 def from_one(counts, seconds, prices, limit) -> int:
     """The place counted from 1."""
     place = cheapest_of(counts, seconds, prices, limit)
@@ -98,12 +134,21 @@ def from_one(counts, seconds, prices, limit) -> int:
 WRONG = {
     "ordinary_only": ordinary_only,
     "from_one": from_one,
+    "begins_with_0": begins_with_0,
+    "last_of_those_left": last_of_those_left,
+    "its_cost": its_cost(1),
+    "its_cost_by_the_hour": its_cost(3600),
+    "zero_is_empty": zero_is_empty,
     "in_cents": chosen(
         cost=lambda counts, seconds, prices: np.round(counts * seconds * prices / 3600, 2)
+    ),
+    "in_tenths_of_cents": chosen(
+        cost=lambda counts, seconds, prices: np.round(counts * seconds * prices / 3600, 3)
     ),
     "divided_by_seconds": chosen(cost=lambda counts, seconds, prices: counts * prices / seconds),
     "counts_squared": chosen(cost=lambda counts, seconds, prices: counts**2 * seconds * prices),
     "empty_is_free": chosen(empty=0.0),
+    "empty_is_mean": empty_is_mean,
     "first_empty": first_empty,
     "by_the_hour": chosen(cost=lambda counts, seconds, prices: prices),
     "of_one_machine": chosen(cost=lambda counts, seconds, prices: seconds * prices),
@@ -120,6 +165,8 @@ WRONG = {
     "counts_in_time": time_of_each,
 }
 ALWAYS = ("by_the_hour", "of_one_machine", "counts_alone", "time_of_all", "fastest", "dearest")
+UNLIKE = ("by_the_hour", "counts_alone", "divided_by_seconds")  # no two choose the same of many
+MANY = 30
 
 
 def drawn(
@@ -147,24 +194,34 @@ def offers(
     slow: int,
     exact: bool = False,
     scale: float = 1.0,
+    free: bool = False,
 ) -> Offers:
     """counts [N], seconds of a step [N], USD/h [N] with nan for `empty` of them; the time limit.
 
-    Where there is a choice of four and more, the wrong ideas that can show choose another one.
+    Where there is a choice of four and more, the wrong ideas that can show choose another one,
+    unless one of them is free.
 
     slow    how many take longer than the limit
     scale   of all prices, in another money
     exact   whether the slowest that is in time takes exactly as long as the limit
+    free    whether the dearest hour that is in time costs nothing instead
     """
     ideas = ["not_exactly"] if exact else []
-    if machines - empty - slow > 3:
+    if machines - empty - slow > 3 and not free:
         ideas += ["empty_is_free"] if empty else []
         ideas += ["any_time"] if slow else []
         ideas += [] if exact else ALWAYS
     for _ in range(DRAWS):
         found = drawn(rng, machines, empty, slow, exact, scale)
+        if free:
+            _, seconds, prices, limit = found
+            prices[np.nanargmax(np.where(seconds <= limit, prices, np.nan))] = 0
         right = cheapest_of(*found)
-        if all(WRONG[idea](*found) != right for idea in ideas):
+        parted = all(WRONG[idea](*found) != right for idea in ideas)
+        if parted and machines > MANY:
+            parted = empty_is_mean(*found) != right
+            parted = parted and len({WRONG[idea](*found) for idea in UNLIKE}) == len(UNLIKE)
+        if parted:
             return found
     raise AssertionError(f"{DRAWS} draws of {machines} offers did not part all ideas.")
 
@@ -183,6 +240,7 @@ cheapest = exercise(
             "as long as the limit": (5, 0, 4, True),
             "as long as the limit, one empty": (9, 1, 3, True),
             "no limit that binds, small money": (8, 1, 0, False, 1e12),
+            "one that costs nothing": (6, 0, 2, False, 1.0, True),
             "equal gaps: many": (40, 12, 15),
             "equal gaps: many in time": (33, 10, 1),
         },

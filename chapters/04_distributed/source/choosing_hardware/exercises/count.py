@@ -86,6 +86,17 @@ def machines_of(weights, size, tokens, token_cache, memory, most) -> int:
     return counted()(weights, size, tokens, token_cache, memory, most)
 
 
+def by_logarithm(whole: Callable[[float], int]) -> Callable[..., int]:
+    """As if the exponent were whole(log2 of how many machines' memory is needed)."""
+
+    def machines(weights, size, tokens, token_cache, memory, most):
+        needed = bytes_needed(weights, size, tokens, token_cache)
+        count = 2 ** max(whole(math.log2(needed / memory)), 0)
+        return count if count <= most else 0
+
+    return machines
+
+
 def before(weights, size, tokens, token_cache, memory, most) -> int:
     """One power of two too few."""
     found = machines_of(weights, size, tokens, token_cache, memory, most)
@@ -132,6 +143,7 @@ machines_needed = exercise(
             "much cache": (7, 6.3, 64, 6.0),
             "too many": (33, 9.5, 3),
             "at most six": (3, 4.4, 6),
+            "at most seven, eight needed": (5, 7.4, 7),
             "at most eight, all needed": (6, 7.9, 8),
             "many": (11, 90.5, 1024),
         },
@@ -157,10 +169,19 @@ machines_needed = exercise(
             max(machines_of(*given), 2) * (given[-1] > 1) if machines_of(*given) else 0
         ),
         "minus_one": counted(none=-1),
+        "whole_machines": counted(fits=lambda needed, count, memory: needed // memory <= count),
+        "nearest_power": by_logarithm(round),
+        "power_below": by_logarithm(math.floor),
+        "power_below_whole": by_logarithm(
+            lambda log: math.floor(math.log2(math.ceil(round(2**log, 9))))
+        ),
+        "exponent": lambda *given: max(machines_of(*given), 1).bit_length() - 1,
+        "one_tried": lambda *given: machines_of(*given[:-1], min(given[-1], 1)),
         "any_number": counted(step=lambda count: count + 1),
         "room_to_spare": counted(fits=lambda needed, count, memory: needed < count * memory),
         "never_too_many": counted(limited=lambda count, most: True),
         "past_most": counted(limited=lambda count, most: count < 2 * most),
+        "one_more_allowed": counted(limited=lambda count, most: count <= most + 1),
         "one_less_allowed": counted(limited=lambda count, most: count < most),
         "one_anyway": counted(none=1),
         "weights_on_each": held(lambda weights, cache, count: weights + cache / count),

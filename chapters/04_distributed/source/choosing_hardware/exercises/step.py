@@ -88,6 +88,15 @@ def ring_of(seconds: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
     return parts(ring=seconds)
 
 
+def written_over(flops, moved, reduces, reduced, n, peak, bandwidth, latency, link) -> np.ndarray:
+    """As if np.maximum took the largest of three: what stands third is where it writes."""
+    compute, reading, *_ = parts_of(
+        flops, moved, reduces, reduced, n, peak, bandwidth, latency, link
+    )
+    longer = np.maximum(compute, reading)
+    return np.array([compute, reading, longer, longer])
+
+
 step_parts = exercise(
     "distributed.step_parts",
     oracle=parts_of,
@@ -144,6 +153,24 @@ step_parts = exercise(
         "latency_once": ring_of(
             lambda n, latency, reduced, link: latency + 2 * (n - 1) * reduced / (n * link)
         ),
+        "latency_once_of_several": ring_of(
+            lambda n, latency, reduced, link: latency * (n > 1) + 2 * (n - 1) * reduced / (n * link)
+        ),
+        "latency_by_link": ring_of(
+            lambda n, latency, reduced, link: 2 * (n - 1) * (latency + reduced / n) / link
+        ),
+        "tree": ring_of(
+            lambda n, latency, reduced, link: 2 * np.log2(n) * (latency + reduced / (n * link))
+        ),
+        "tree_of_whole_messages": ring_of(
+            lambda n, latency, reduced, link: 2 * np.log2(n) * (latency + reduced / link)
+        ),
+        "pieces_rounded_up": ring_of(
+            lambda n, latency, reduced, link: 2 * (n - 1) * (latency + np.ceil(reduced / n) / link)
+        ),
+        "pieces_rounded_down": ring_of(
+            lambda n, latency, reduced, link: 2 * (n - 1) * (latency + reduced // n / link)
+        ),
         "one_rank_more": ring_of(
             lambda n, latency, reduced, link: 2 * n * (latency + reduced / (n * link))
         ),
@@ -151,6 +178,15 @@ step_parts = exercise(
             lambda n, latency, reduced, link: 2 * (n - 1) / n * (latency + reduced / (n * link))
         ),
         "all_added": parts(whole=lambda compute, reading, links: compute + reading + links),
+        "written_over": written_over,
+        "no_step": lambda *given: parts_of(*given)[:3],
+        "step_first": lambda *given: parts_of(*given)[[3, 0, 1, 2]],
+        "beside_compute": parts(
+            whole=lambda compute, reading, links: np.maximum(compute, reading + links)
+        ),
+        "beside_reading": parts(
+            whole=lambda compute, reading, links: np.maximum(compute + links, reading)
+        ),
         "all_hidden": parts(
             whole=lambda compute, reading, links: np.maximum(np.maximum(compute, reading), links)
         ),

@@ -39,6 +39,11 @@ def machines(
         second[0] -= 0.003
     if difference == "a little, of large numbers":
         second[-1] += 0.005
+    if difference == "the smallest":
+        first.sort()
+        second = first - 0.5 * (np.arange(size) == 0)
+    if difference == "two that cancel":
+        second[[0, -1]] += 0.5, -0.5
     if difference == "no number":
         second[size // 2] = np.nan
     if difference == "no number in both":
@@ -82,11 +87,13 @@ def medians(
     waits_when_warm: bool = True,
     differ: Callable[[np.ndarray, np.ndarray], bool] = too_far,
     in_turn: bool = True,
+    own_start: bool = True,
     middle: Callable = np.median,
 ) -> tuple[float, float] | None:
     """A right stopwatch, of which any one part can be left out.
 
-    `warm` are those that are called once before, and `waits` those that are waited for.
+    `warm` are those that are called once before, and `waits` those that are waited for. Without
+    `own_start`, the clock is read once for both.
     """
     functions = (first, second)
     results = {which: functions[which](x) for which in warm}
@@ -95,7 +102,8 @@ def medians(
     took = [[], []]
     order = [0, 1] * rounds if in_turn else [0] * rounds + [1] * rounds
     for which in order:
-        start = clock()
+        if own_start or which == 0:
+            start = clock()
         results[which] = functions[which](x)
         if which in waits:
             wait()
@@ -134,9 +142,12 @@ WRONG_COMPARE = SimpleNamespace(
     not_in_order=idea(middle=lambda times: times[len(times) // 2]),
     signed=idea(differ=lambda a, b: not (a - b).max() <= 1e-3),
     signed_the_other_way=idea(differ=lambda a, b: not (b - a).max() <= 1e-3),
+    sorted_compared=idea(differ=lambda a, b: not np.all(abs(np.sort(a) - np.sort(b)) <= 1e-3)),
+    signed_mean=idea(differ=lambda a, b: not abs((a - b).mean()) <= 1e-3),
     sums_compared=idea(differ=lambda a, b: not abs(a.sum() - b.sum()) <= 1e-3),
     mean_compared=idea(differ=lambda a, b: not np.abs(a - b).mean() <= 1e-3),
     to_the_last_bit=idea(differ=lambda a, b: not np.array_equal(a, b)),
+    started_once=idea(own_start=False),
     one_after_the_other=idea(in_turn=False),
     mean=idea(middle=np.mean),
     fastest=idea(middle=np.min),
@@ -157,6 +168,8 @@ compare = exercise(
             "another first number": (3, 3, "first"),
             "a little different": (7, 5, "first, a little"),
             "another order": (5, 8, "reversed"),
+            "another smallest number": (4, 7, "the smallest"),
+            "two differences that cancel": (3, 6, "two that cancel"),
             "large numbers, a little different": (3, 4, "a little, of large numbers"),
             "a result that is NaN": (5, 5, "no number"),
             "NaN in both results": (3, 5, "no number in both"),

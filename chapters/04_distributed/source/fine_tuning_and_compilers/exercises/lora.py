@@ -44,6 +44,7 @@ WRONG_LAYER = SimpleNamespace(
     by_rows=lambda x, w, a, b, alpha: with_scale(x, w, a, b, alpha / len(x)),
     whole_factor=lambda x, w, a, b, alpha: with_scale(x, w, a, b, alpha // len(a)),
     alpha_of_2=lambda x, w, a, b, alpha: with_scale(x, w, a, b, 2 / len(a)),
+    rank_of_2=lambda x, w, a, b, alpha: with_scale(x, w, a, b, alpha / 2),
     root=lambda x, w, a, b, alpha: with_scale(x, w, a, b, alpha / len(a) ** 0.5),
     update_alone=lambda x, w, a, b, alpha: with_scale(x, w, a, b, alpha / len(a), kept=0),
     frozen_alone=lambda x, w, a, b, alpha: with_scale(x, w, a, b, 0),

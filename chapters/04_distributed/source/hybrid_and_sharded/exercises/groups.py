@@ -105,6 +105,35 @@ def sides_behind_forgotten(rank: int, lengths: np.ndarray, side: int) -> np.ndar
     return rank // (stride * length) * stride * length + stride * np.arange(length)
 
 
+def to_its_end(rank: int, lengths: np.ndarray, side: int) -> np.ndarray:
+    """The right group, from this rank on."""
+    group = right_group(rank, lengths, side)
+    return group[group >= rank]
+
+
+def around_the_mesh(rank: int, lengths: np.ndarray, side: int) -> np.ndarray:
+    """As if the group began with this rank, and went on from the mesh's first behind its last."""
+    return only_on(rank, lengths, side) % prod(map(int, lengths))
+
+
+def by_length(rank: int, lengths: np.ndarray, side: int) -> np.ndarray:
+    """As if the ranks from the first on were those below it plus the length."""
+    first, length = right_group(rank, lengths, side)[0], int(lengths[side])
+    return np.arange(first, first + length, stride_of(lengths, side))
+
+
+def same_rest(rank: int, lengths: np.ndarray, side: int) -> np.ndarray:
+    """All that stand at the same place of the sides behind this one."""
+    stride = stride_of(lengths, side)
+    return np.arange(rank % stride, prod(map(int, lengths)), stride)
+
+
+def its_own_length_too(rank: int, lengths: np.ndarray, side: int) -> np.ndarray:
+    """As if neighbours were as far apart as the side is long, times the stride."""
+    stride, length = stride_of(lengths, side) * int(lengths[side]), int(lengths[side])
+    return rank + stride * (np.arange(length) - rank // stride % length)
+
+
 def no_stride(rank: int, lengths: np.ndarray, side: int) -> np.ndarray:
     """The right first rank, and its neighbours."""
     return right_group(rank, lengths, side)[0] + np.arange(lengths[side])
@@ -192,6 +221,11 @@ group_along = exercise(
         "only_on": only_on,
         "of_rank_0": of_rank_0,
         "own_first": own_first,
+        "to_its_end": to_its_end,
+        "around_the_mesh": around_the_mesh,
+        "by_length": by_length,
+        "same_rest": same_rest,
+        "its_own_length_too": its_own_length_too,
         "without_itself": without_itself,
         "one_too_many": more_or_less(1),
         "one_too_few": more_or_less(-1),

@@ -13,24 +13,30 @@ from labkit_lessons.distributed.hybrid_and_sharded import solutions
 def table_and(
     first_cut: tuple[int, int, int] = (3, 2, 1),
     each: tuple[int, int, int] = (4, 4, 8),
-    held: Callable[[int, int, int], float] = lambda size, ranks, stage: size,
+    held: Callable[[np.ndarray, int, int], float] = lambda sizes, ranks, stage: sizes.sum(),
     cut_alone: bool = False,
     share: Callable[[int, int], float] = lambda size, ranks: size / ranks,
 ) -> Callable[..., float]:
     """ZeRO's table, each kind cut from some stage on, or in that one alone; and activations.
 
-    held    what a rank has of the bytes of activations
+    held    what a rank has of the bytes of each block's activations
     share   what a rank holds of the bytes of a weight that are cut
     """
 
     def idea(weights, ranks, stage, activations):
-        total = float(held(activations.sum(), ranks, stage))
+        total = float(held(activations, ranks, stage))
         for first, size in zip(first_cut, each, strict=True):
             cut = stage == first if cut_alone else stage >= first
             total += weights * (share(size, ranks) if cut else size)
         return total
 
     return idea
+
+
+def in_hundredths(weights: int, ranks: int, stage: int, activations: np.ndarray) -> float:
+    """As if the bytes of one weight were rounded to two places."""
+    each = table_and()(weights, ranks, stage, 0 * activations) / weights
+    return weights * round(each, 2) + float(activations.sum())
 
 
 WRONG_BYTES = {
@@ -42,12 +48,22 @@ WRONG_BYTES = {
     "one_moment": table_and(each=(4, 4, 4)),
     "mixed_precision": table_and(each=(2, 2, 12)),
     "whole_bytes": table_and(share=lambda size, ranks: size // ranks),
+    "in_hundredths": in_hundredths,
     "all_cut": table_and(first_cut=(1, 1, 1)),
+    "weights_never_cut": table_and(first_cut=(4, 2, 1)),
+    "moments_never_cut": table_and(first_cut=(3, 2, 4)),
+    "others_share": table_and(share=lambda size, ranks: size - size / ranks),
+    "count_of_blocks": table_and(held=lambda sizes, ranks, stage: len(sizes)),
+    "largest_block": table_and(held=lambda sizes, ranks, stage: sizes.max()),
+    "mean_block": table_and(held=lambda sizes, ranks, stage: sizes.mean()),
+    "activations_as_numbers": table_and(held=lambda sizes, ranks, stage: 4 * sizes.sum()),
     "no_activations": table_and(held=lambda *_: 0),
-    "activations_cut": table_and(held=lambda size, ranks, stage: size / (ranks if stage else 1)),
-    "activations_always_cut": table_and(held=lambda size, ranks, stage: size / ranks),
+    "activations_cut": table_and(
+        held=lambda sizes, ranks, stage: sizes.sum() / (ranks if stage else 1)
+    ),
+    "activations_always_cut": table_and(held=lambda sizes, ranks, stage: sizes.sum() / ranks),
     "activations_cut_in_3": table_and(
-        held=lambda size, ranks, stage: size / (ranks if stage == 3 else 1)
+        held=lambda sizes, ranks, stage: sizes.sum() / (ranks if stage == 3 else 1)
     ),
 }
 

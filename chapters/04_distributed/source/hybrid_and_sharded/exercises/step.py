@@ -109,6 +109,21 @@ def divided_by(count: Callable[[Shards], float]) -> Callable[[Shards], list[list
     return lambda inputs: cut(summed(inputs) / np.float32(count(inputs)), len(inputs))
 
 
+def cut_by_columns(inputs: Shards) -> list[list[np.ndarray]]:
+    """As if each row of a layer were reduce-scattered by itself."""
+    ranks, width = len(inputs), inputs[0][1].shape[1]
+    mean = summed(inputs).reshape(-1, width, width) / np.float32(ranks)
+    if width % ranks:
+        raise ValueError
+    return [[layer.ravel() for layer in part] for part in np.split(mean, ranks, axis=2)]
+
+
+def of_the_rank_before(inputs: Shards) -> list[list[np.ndarray]]:
+    """As if rank r kept chunk r - 1."""
+    shards = mean_shards(inputs)
+    return [shards[-1], *shards[:-1]]
+
+
 def scaled_on_the_way(inputs: Shards) -> np.ndarray:
     """As if dy were divided by the ranks in each layer, besides the mean."""
     ranks, layers = len(inputs), len(inputs[0][0])
@@ -118,6 +133,9 @@ def scaled_on_the_way(inputs: Shards) -> np.ndarray:
 
 WRONG_STEP = {
     "undivided": lambda inputs: cut(summed(inputs), len(inputs)),
+    "by_two": divided_by(lambda inputs: 2),
+    "cut_by_columns": cut_by_columns,
+    "of_the_rank_before": of_the_rank_before,
     "by_rows": divided_by(lambda inputs: len(inputs) * len(inputs[0][1])),
     "by_ranks_twice": divided_by(lambda inputs: len(inputs) ** 2),
     "by_layers": divided_by(lambda inputs: len(inputs[0][0])),
@@ -156,6 +174,12 @@ def three_rounds(traffic: Traffic) -> str | None:
             "weights were gathered once and kept, so that all layers were whole at the same time. "
             "Free each after its forward, and gather it again in backward."
         )
+    if gathered_first(traffic) > count + 1:
+        return (
+            f"The result is right, but {gathered_first(traffic) - count} of {count} layers are "
+            "gathered for backward before the first reduce-scatter, so that they are whole at the "
+            "same time. Gather them one by one, each when it is needed."
+        )
     together = max(
         [m.bytes for m in traffic.messages] + [call.bytes for call in gathers(traffic)], default=0
     )
@@ -166,6 +190,18 @@ def three_rounds(traffic: Traffic) -> str | None:
             "them one by one, each when it is needed."
         )
     return None
+
+
+def gathered_first(traffic: Traffic) -> float:
+    """How often rank 0 gathers a layer before its first reduce-scatter, forward included."""
+    sends, whole = 0, 0
+    for call in traffic.calls[0]:
+        if call.called.startswith("reduce_scatter"):
+            break
+        if call.what == "begin" and call.called.startswith("all_gather"):
+            sends += call.name.endswith("send")
+            whole += call.name.startswith("all_gather")
+    return whole + sends // max(traffic.ranks - 1, 1)
 
 
 def gathers(traffic: Traffic) -> list[Together]:

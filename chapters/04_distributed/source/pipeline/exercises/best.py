@@ -51,13 +51,13 @@ def best(
     return min(found)[1] if found else 0
 
 
-def in_whole_seconds(*given: Any) -> int:
-    """As if `int(step)` were compared: of equal ones, the first of `choices` stays."""
+def of_whole_steps(*given: Any, whole: Callable[[float], float] = int) -> int:
+    """As if whole(step) were compared: of equal ones, the first of `choices` stays."""
     choices, stages, sequences, seconds, overhead, room = given
     found, shortest = 0, float("inf")
     for m in choices.tolist():
         size = sequences // m
-        step = int((m + stages - 1) * (size * seconds + overhead))
+        step = whole((m + stages - 1) * (size * seconds + overhead))
         if min(m, stages) * size <= room and step < shortest:
             found, shortest = m, step
     return found
@@ -197,6 +197,8 @@ best_micro_batches = exercise(
             "the best is no choice": (4, 24, 1.0, 2.0, 24, 1, 2, 24),
             "two choices": (4, 24, 1.0, 2.0, 24, 2, 12),
             "a few milliseconds": (4, 24, 0.003, 0.002, 18, 4, 24, 2, 12, 1),
+            "some microseconds": (4, 24, 3e-6, 2e-6, 18, 4, 24, 2, 12, 1),
+            "six stages": (6, 120, 0.2, 2.0, 120),
             "in any order": (4, 24, 1.0, 1.5, 18, 12, 24, 1, 6, 2),
         },
         divided,
@@ -212,11 +214,18 @@ best_micro_batches = exercise(
         "one_piece_more": lambda *given: best(*given, pieces=lambda m, p: m + p),
         "one_piece_less": lambda *given: best(*given, pieces=lambda m, p: m + p - 2),
         "whole_seconds": lambda *given: best(*given, work=int),
-        "whole_steps": in_whole_seconds,
+        "whole_steps": of_whole_steps,
+        "whole_milliseconds": partial(of_whole_steps, whole=lambda step: round(step, 3)),
+        "four_stages": lambda *given: best(*given, pieces=lambda m, p: m + 3),
+        "two_stages": lambda *given: best(*given, pieces=lambda m, p: m + 1),
+        "waits_twice": lambda *given: best(*given, pieces=lambda m, p: m + 2 * (p - 1)),
+        "all_stages_keep": lambda *given: best(*given, kept=lambda m, p: min(m, p) * p),
         "longest": longest,
         "first_that_fits": first_that_fits,
         "of_short_steps": partial(of_short_steps, least=1e9),
         "of_very_short_steps": partial(of_short_steps, least=100),
+        "of_steps_below_10": partial(of_short_steps, least=10),
+        "of_steps_below_1": partial(of_short_steps, least=1),
         "place_of_the_best": place_of_the_best,
         "longer_of_both": lambda *given: best(*given, pieces=max),
         "one_less_kept": lambda *given: best(*given, kept=lambda m, p: min(m, p - 1)),

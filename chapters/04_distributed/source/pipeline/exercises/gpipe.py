@@ -110,6 +110,11 @@ def by_the_sum_so_far(dy: np.ndarray, w: np.ndarray, slopes: np.ndarray) -> np.n
     return np.einsum("mno,mio->mni", dy, slopes.cumsum(axis=0))
 
 
+def by_moved_weights(dy: np.ndarray, w: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+    """As if w - dw, which moves from micro-batch to micro-batch, were w."""
+    return np.einsum("mno,mio->mni", dy, w - slopes.cumsum(axis=0))
+
+
 def first_goal(y: np.ndarray, target: np.ndarray) -> np.ndarray:
     """As if all micro-batches had the first one's target."""
     return mean_error(y, target[:1])
@@ -199,6 +204,8 @@ gpipe_stage = rank_exercise(
         "not_transposed": as_if(mean_error, where_square(np.matmul)),
         "rows_not_counted": as_if(divided_by(lambda m, n, wide: m)),
         "every_number": as_if(divided_by(lambda m, n, wide: m * n * wide)),
+        "two_rows": as_if(divided_by(lambda m, n, wide: 2 * m)),
+        "moved_weights": as_if(mean_error, by_moved_weights),
         "undivided": as_if(divided_by(lambda m, n, wide: 1)),
         "divided_by_all": as_if(mean_error, divided_again),
         "own_goals": own_goals,

@@ -71,6 +71,12 @@ def with_ahead(forwards: Callable[[int, int], int]) -> Callable:
     return wrong
 
 
+def from_beyond(stages: int, batches: np.ndarray) -> tuple[int, np.ndarray]:
+    """As if there were always p - 1 - s micro-batches to begin with; IndexError where not."""
+    np.asarray(batches)[: stages - 1][stages - 2]
+    return least(stages, batches)
+
+
 def worth(orders: list[list[str]], stages: int, batches: np.ndarray) -> tuple[int, np.ndarray]:
     """The step that these orders take, and what each stage keeps, if it is more than needed."""
     schedule = schedule_of("1F1B", orders)
@@ -168,6 +174,13 @@ def refuse_other_than_once(stage: int, stages: int, order: list[str], names: lis
                     "Likely cause: `if number:` is false for micro-batch 0, too, which counts like "
                     "any other.",
                 )
+            if times > 1:
+                what = (
+                    "at the end, the backwards of the last micro-batches are left."
+                    if kind == "B"
+                    else "where all forwards are done, only backwards are left."
+                )
+                raise Refused(sentence, f"Likely cause: {what}")
             if kind == "B" and times == 0 and place > 0:
                 raise Refused(
                     sentence,
@@ -178,7 +191,11 @@ def refuse_other_than_once(stage: int, stages: int, order: list[str], names: lis
 
 def likely_cause(orders: list[list[str]], said: str) -> list[str]:
     """A sentence, or none, on why these orders cannot be carried out."""
-    if "its Bs are not in the order" in said:
+    backwards = [[one for one in order if one[0] == "B"] for order in orders]
+    in_order = all(one == sorted(one, key=lambda b: int(b[1:])) for one in backwards)
+    if "stands before F" in said and in_order:
+        return ["Likely cause: in each turn, the forward comes first, and then the backward."]
+    if "its Bs are not in the order" in said or "stands before F" in said:
         return ["Likely cause: a backward takes the oldest micro-batch, not the newest."]
     ahead = []
     for order in orders:
@@ -229,6 +246,8 @@ order_of_stage = exercise(
         "one_more_ahead": with_kept(lambda s, p, m: p - s + 1),
         "stage_0_alone": with_ahead(lambda s, p: p - 1 if s == 0 else 0),
         "one_ahead": with_ahead(lambda s, p: min(1, p - 1 - s)),
+        "two_ahead": with_ahead(lambda s, p: min(2, p - 1 - s)),
+        "from_beyond": from_beyond,
         "all_stages_alike": with_ahead(lambda s, p: p - 1),
     },
     adapter=judged_order,

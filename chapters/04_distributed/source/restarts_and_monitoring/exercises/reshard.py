@@ -91,6 +91,49 @@ def up_to_a_gap(shards: Shards, ranks: int, rank: int) -> np.ndarray:
     return np.concatenate(found)
 
 
+def begins_and_ends(shards: Shards, ranks: int, rank: int) -> np.ndarray:
+    """As if a part lay in the file that it begins in, and in the one that it ends in."""
+    found = [piece for piece, _ in pieces(shards, ranks, rank) if len(piece)]
+    return np.concatenate(found if len(found) < 2 else [found[0], found[-1]])
+
+
+def more_than_one_row(shards: Shards, ranks: int, rank: int) -> np.ndarray:
+    """As if a single row of a file were none."""
+    return np.concatenate([piece for piece, _ in pieces(shards, ranks, rank) if len(piece) != 1])
+
+
+def first_rows_by_the_first(shards: Shards, ranks: int, rank: int) -> np.ndarray:
+    """As if file i began with row i times the length of the first one."""
+    begin, end = share(sum(map(len, shards)), ranks, rank)
+    each = len(shards[0])
+    return np.concatenate(
+        [shard[max(begin - i * each, 0) : max(end - i * each, 0)] for i, shard in enumerate(shards)]
+    )
+
+
+def counted_too_early(shards: Shards, ranks: int, rank: int) -> np.ndarray:
+    """As if a file began where it ends."""
+    begin, end = share(sum(map(len, shards)), ranks, rank)
+    ends = np.cumsum([len(shard) for shard in shards])
+    found = [
+        shard[max(begin - first, 0) : max(end - first, 0)]
+        for shard, first in zip(shards, ends, strict=True)
+        if max(begin, first) < min(end, first + len(shard))
+    ]
+    return np.concatenate(found)
+
+
+def files_backwards(shards: Shards, ranks: int, rank: int) -> np.ndarray:
+    """As if what is read later came first."""
+    return np.concatenate([piece for piece, _ in pieces(shards, ranks, rank)][::-1])
+
+
+def as_many_files(shards: Shards, ranks: int, rank: int) -> np.ndarray:
+    """As if each rank got len(files) // ranks whole files."""
+    each = len(shards) // ranks
+    return np.concatenate(shards[rank * each : (rank + 1) * each])
+
+
 def last_of_each_piece(shards: Shards, ranks: int, rank: int) -> np.ndarray:
     """As if the last row that is wanted of a file were not read."""
     return np.concatenate([piece[:-1] for piece, _ in pieces(shards, ranks, rank)])
@@ -126,6 +169,12 @@ WRONG_RESHARD = SimpleNamespace(
     each_by_itself=each_by_itself,
     as_long_as_the_first=as_long_as_the_first,
     up_to_a_gap=up_to_a_gap,
+    begins_and_ends=begins_and_ends,
+    more_than_one_row=more_than_one_row,
+    first_rows_by_the_first=first_rows_by_the_first,
+    counted_too_early=counted_too_early,
+    files_backwards=files_backwards,
+    as_many_files=as_many_files,
     every_nth=dealt(lambda whole, ranks, rank: whole[rank::ranks]),
     all_rows=dealt(lambda whole, ranks, rank: whole),
     rest_is_lost=dealt(

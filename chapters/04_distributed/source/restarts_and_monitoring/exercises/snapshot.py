@@ -92,6 +92,7 @@ WRONG_SNAPSHOT = SimpleNamespace(
     averages_in_float32=changed(mean=np.float32, square=np.float32),
     a_step_too_many=changed(step=lambda step: step + 1),
     a_step_too_few=changed(step=lambda step: step - 1),
+    one_step_further=changed(step=lambda step: step + 1, position=lambda position: position + 1),
     example_left_out=changed(position=lambda position: position + 1),
     example_twice=changed(position=lambda position: max(position - 1, 0)),
 )

@@ -153,6 +153,12 @@ who_joins = exercise(
         "no_blocks": lambda *q: joining(q, fits=lambda need, left: True),
         "rounded_down": lambda *q: joining(q, lambda tokens, size: tokens // size),
         "rounded": lambda *q: joining(q, lambda tokens, size: round(tokens / size)),
+        "rounded_but_one": lambda *q: joining(q, lambda tokens, size: max(round(tokens / size), 1)),
+        "overtakes_in_front": lambda waiting, rows, blocks, size: joining(
+            (waiting[:rows], rows, blocks, size), overtakes=True
+        ),
+        "who_waits": lambda *q: len(q[0]) - joining(q),
+        "first_alone": lambda *q: min(joining(q), 1),
         "one_more": lambda *q: joining(q, lambda tokens, size: tokens // size + 1),
         "pooled": lambda *q: joining(q, lambda tokens, size: tokens / size),
         "one_block_each": lambda *q: joining(q, lambda tokens, size: 1),

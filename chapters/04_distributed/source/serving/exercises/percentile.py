@@ -69,6 +69,7 @@ latency_percentile = exercise(
             "p99 of a hundred": (100, 99),
             "p7 of a hundred": (100, 7),
             "p1 of many": (150, 1),
+            "p25 of 28": (28, 25),
             "all of them": (40, 100),
             "many": (500, 75),
             "equal latencies": (12, 50, True),
@@ -77,6 +78,9 @@ latency_percentile = exercise(
     ),
     wrong={
         "one_too_high": lambda a, f, p: at_place(number(p, len(a)), a, f),
+        "one_too_high_before_the_end": lambda a, f, p: at_place(
+            min(number(p, len(a)), len(a) - 1), a, f
+        ),
         "cut_off": lambda a, f, p: at_place(p * len(a) // 100, a, f),
         "cut_off_at_the_end": lambda a, f, p: at_place(min(p * len(a) // 100, len(a) - 1), a, f),
         "not_by_100": lambda a, f, p: at_place(p * len(a) - 1, a, f),
@@ -84,6 +88,7 @@ latency_percentile = exercise(
         "equal_ones_once": lambda a, f, p: nearest_rank(np.unique(f - a), p),
         "rounded_down": lambda a, f, p: at_place(p * len(a) // 100 - 1, a, f),
         "fraction_first": lambda a, f, p: at_place(math.ceil(p / 100 * len(a)) - 1, a, f),
+        "fraction_of_n_first": lambda a, f, p: at_place(math.ceil(len(a) / 100 * p) - 1, a, f),
         "lower_of_two": one_of_two("lower"),
         "higher_of_two": one_of_two("higher"),
         "nearest_of_two": one_of_two("nearest"),
@@ -91,6 +96,7 @@ latency_percentile = exercise(
         "the_median": lambda a, f, p: float(np.median(f - a)),
         "always_p99": lambda a, f, p: nearest_rank(f - a, 99),
         "rounded": lambda a, f, p: at_place(round(p * len(a) / 100) - 1, a, f),
+        "half_up": lambda a, f, p: at_place(int(p * len(a) / 100 + 0.5) - 1, a, f),
         "between_two": lambda a, f, p: float(np.percentile(f - a, p)),
         "from_the_top": lambda a, f, p: -nearest_rank(a - f, p),
         "unsorted": lambda a, f, p: float((f - a)[number(p, len(a)) - 1]),

@@ -79,6 +79,25 @@ def one_block_ahead(*cache: Any) -> Slots:
     return np.concatenate([grown, free[taken : taken + full]]), slots
 
 
+def all_in_the_last(*cache: Any) -> Slots:
+    """As if all blocks were taken first, and then all tokens went into the last of them."""
+    _, _, cached, new, size = cache
+    grown, _ = right(*cache)
+    tokens = np.arange(cached, cached + new)
+    return grown, np.array([grown[-1] * size + token % size for token in tokens], dtype=int)
+
+
+def taken_behind(*cache: Any) -> Slots:
+    """As if the token that fills a block took the next one."""
+    table, free, cached, new, size = cache
+    grown, left, slots = table.tolist(), free.tolist(), []
+    for token in range(cached, cached + new):
+        slots.append(grown[-1] * size + token % size)
+        if token % size == size - 1:
+            grown.append(left.pop(0))
+    return np.array(grown, dtype=int), np.array(slots, dtype=int)
+
+
 def slots_of_all(*cache: Any) -> np.ndarray:
     """The slots of the tokens before, too."""
     _, _, cached, new, size = cache
@@ -194,6 +213,14 @@ token_slots = exercise(
             c, lambda token, size, have: (token - c[2]) % size == 0
         ),
         "a_token_late": lambda *c: by_rule(c, lambda token, size, have: token > have * size),
+        "a_token_early": lambda *c: by_rule(c, lambda token, size, have: (token + 1) % size == 0),
+        "a_token_early_by_place": lambda *c: by_rule(
+            c,
+            lambda token, size, have: (token + 1) % size == 0,
+            slot=lambda table, t, size: table[t // size] * size + t % size,
+        ),
+        "taken_behind": taken_behind,
+        "all_in_the_last": all_in_the_last,
         "last_first": lambda *c: by_rule(c, take=lambda free: free.pop()),
         "smallest_first": lambda *c: by_rule(c, take=smallest),
         "not_taken_out": lambda *c: by_rule(c, take=lambda free: free[0]),

@@ -91,6 +91,12 @@ WRONG_BACKWARD = SimpleNamespace(
     dx_averaged=lambda inputs: pairs(
         [total / len(inputs) for total in summed_dx(inputs)], dw_of(inputs)
     ),
+    dx_up_to_own=lambda inputs: pairs(
+        list(np.cumsum(np.stack(dx_parts(inputs)), axis=0)), dw_of(inputs)
+    ),
+    dw_multiplied=lambda inputs: pairs(
+        summed_dx(inputs), [dw * len(inputs) for dw in dw_of(inputs)]
+    ),
     dw_merged=lambda inputs: pairs(summed_dx(inputs), summed_dw(inputs)),
     dw_averaged=lambda inputs: pairs(summed_dx(inputs), summed_dw(inputs, divide=True)),
     dh_summed=dh_summed,

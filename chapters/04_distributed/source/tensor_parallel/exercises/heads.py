@@ -111,6 +111,43 @@ def query_whole(
     return query, output[:, of_heads(rank, ranks, head_width, np.arange(len(query)))]
 
 
+def placed(change: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Callable:
+    """As if each tensor became change(its columns, which of them are this rank's)."""
+
+    def parts(
+        rank: int, ranks: int, head_width: int, query: np.ndarray, output: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        columns = np.arange(len(query))
+        mine = np.isin(columns, of_heads(rank, ranks, head_width, columns))
+        return change(query, mine), change(output.T, mine).T
+
+    return parts
+
+
+def heads_as_an_axis(
+    rank: int, ranks: int, head_width: int, query: np.ndarray, output: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """As if heads kept an axis of their own."""
+    mine = of_heads(rank, ranks, head_width, np.arange(len(query)))
+    heads = -1, head_width
+    return (
+        query[mine].reshape(*heads, query.shape[1]),
+        output[:, mine].reshape(len(output), *heads),
+    )
+
+
+def width_of_2(rank: int, ranks: int, head_width: int, columns: np.ndarray) -> np.ndarray:
+    """As if each head had two columns."""
+    heads = len(columns) // head_width
+    return columns[2 * (rank * heads // ranks) : 2 * ((rank + 1) * heads // ranks)]
+
+
+def equal_from_first(rank: int, ranks: int, head_width: int, columns: np.ndarray) -> np.ndarray:
+    """As if every rank had heads // ranks heads, from its first one on."""
+    each = len(columns) // head_width // ranks * head_width
+    return of_heads(rank, ranks, head_width, columns)[:each]
+
+
 def one_place_on(rank: int, ranks: int, head_width: int, columns: np.ndarray) -> np.ndarray:
     """As if the heads were `first` + 1 to `after`."""
     mine = of_heads(rank, ranks, head_width, columns) + head_width
@@ -132,6 +169,11 @@ WRONG_HEADS = SimpleNamespace(
     equal_numbers=alike(lambda heads, ranks: heads // ranks),
     rest_at_the_end=by(rest_at_the_end),
     rounded_up=alike(lambda heads, ranks: ceil(heads / ranks)),
+    equal_from_first=by(equal_from_first),
+    width_of_2=by(width_of_2),
+    zeros_elsewhere=placed(lambda whole, mine: whole * mine[:, None]),
+    of_the_others=placed(lambda whole, mine: whole[~mine]),
+    heads_as_an_axis=heads_as_an_axis,
     one_head_each=alike(lambda heads, ranks: 1),
     one_place_on=by(one_place_on),
     to_the_end=by(

@@ -96,10 +96,28 @@ def first_bias_late(inputs: Sequence) -> np.ndarray:
     return sum(parts) + last_bias(inputs)
 
 
+def hidden_summed_alone(inputs: Sequence) -> list[np.ndarray]:
+    """As if the all-reduce stood behind GELU, and not behind `contract`."""
+    if len({expand.shape for _, expand, *_ in inputs}) > 1:
+        return everywhere(whole_mlp(inputs), inputs)
+    hidden = sum(hidden_of(inputs))
+    return [hidden @ contract.T + last for *_, contract, last in inputs]
+
+
 WRONG_MLP = SimpleNamespace(
     own=lambda inputs: [part + last_bias(inputs) for part in products(inputs)],
     bias_in_each=lambda inputs: everywhere(
         sum(products(inputs)) + len(inputs) * last_bias(inputs), inputs
+    ),
+    half_a_bias_in_each=lambda inputs: everywhere(
+        sum(products(inputs)) + len(inputs) / np.float32(2) * last_bias(inputs), inputs
+    ),
+    last_bias_in_0=lambda inputs: [
+        sum(products(inputs)) + (rank == 0) * last_bias(inputs) for rank in range(len(inputs))
+    ],
+    hidden_summed_alone=hidden_summed_alone,
+    gelu_by_sigmoid=lambda inputs: everywhere(
+        sum(products(inputs, lambda h: h / (1 + np.exp(-1.702 * h)))) + last_bias(inputs), inputs
     ),
     no_last_bias=lambda inputs: everywhere(sum(products(inputs)), inputs),
     no_first_bias=lambda inputs: everywhere(first_bias_times(inputs, 0), inputs),
