@@ -17,12 +17,11 @@ import numpy as np
 
 from labkit.distributed.ring_pictures import ring_picture
 from labkit.figures import canvas, show
-from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, QUIET
+from labkit.figures.shapes import bar, bare, key, name_rows, squares, write
+from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, QUIET, Axes
 from labkit.provenance import counted
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from labkit.distributed.messages import Message
 
 __all__ = ["ring_picture", "routes_picture", "timeline_picture"]
@@ -53,11 +52,7 @@ def routes_picture(messages: Iterable[Message], ranks: int) -> None:
         _draw_route(axes, places[source], places[target], width, _size(size))
     for rank, (x, y) in enumerate(places):
         _draw_rank(axes, x, y, rank)
-    reach = 1.25
-    axes.set_xlim(-reach, reach)
-    axes.set_ylim(-reach, reach)
-    axes.set_aspect("equal")
-    axes.axis("off")
+    bare(axes, (-1.25, 1.25), (-1.25, 1.25), "equal")
     said = "; ".join(f"rank {a} to rank {b} {_size(size)}" for (a, b), size in links.items())
     show(
         figure,
@@ -84,28 +79,18 @@ def timeline_picture(records: Sequence[Sequence[Message]], word: str = "measured
         for message in record:
             y = _lane(rank, message.sent)
             left, width = scale * (message.begin - zero), scale * (message.end - message.begin)
-            colour = BLUE if message.sent else ORANGE
-            axes.broken_barh([(left, width)], (y - 0.14, 0.28), facecolor=colour, edgecolor=CARD)
+            bar(axes, y, left, width, 0.28, BLUE if message.sent else ORANGE)
     for sent, received in _pairs(records):
         ends = [scale * (sent.begin - zero), scale * (received.end - zero)]
         down = [_lane(sent.source, True), _lane(sent.target, False)]
         axes.plot(ends, down, color=INK, linewidth=0.8, marker=".", markersize=4)
-    for label, colour in (("sends", BLUE), ("receives", ORANGE)):
-        axes.scatter([], [], marker="s", color=colour, label=label)
-    axes.plot(
-        [],
-        [],
-        color=INK,
-        linewidth=0.8,
-        label="a message, from its send to its receive",
-    )
-    figure.legend(loc="outside lower center", ncols=3, fontsize=9, frameon=False)
-    axes.set_yticks(range(len(records)), [f"rank {rank}" for rank in range(len(records))])
-    axes.set_ylim(len(records) - 0.45, -0.55)
+    squares(axes, {"sends": BLUE, "receives": ORANGE})
+    label = "a message, from its send to its receive"
+    axes.plot([], [], color=INK, linewidth=0.8, label=label)
+    key(figure, 3)
+    name_rows(axes, [f"rank {rank}" for rank in range(len(records))], 0.55)
     axes.set_xlim(0, scale * length)
     axes.set_xlabel(f"{unit}, {word}")
-    axes.spines["left"].set_visible(False)
-    axes.tick_params(left=False)
     show(figure, _said(records, f"{scale * length:.3g} {unit}, {word}"))
 
 
@@ -148,7 +133,7 @@ def _draw_route(axes: Axes, start: np.ndarray, end: np.ndarray, width: float, te
     t = SPOT
     x, y = (1 - t) ** 2 * from_rim + 2 * t * (1 - t) * middle + t**2 * to_rim
     behind = {"facecolor": CARD, "edgecolor": "none", "pad": 1.2}
-    axes.text(x, y, text, ha="center", va="center", fontsize=8.5, bbox=behind, zorder=4)
+    write(axes, x, y, text, 8.5, bbox=behind, zorder=4)
 
 
 def _unit_vector(v: np.ndarray) -> np.ndarray:
@@ -159,16 +144,7 @@ def _draw_rank(axes: Axes, x: float, y: float, rank: int) -> None:
     from matplotlib.patches import Circle
 
     axes.add_patch(Circle((x, y), CIRCLE, facecolor=PALE, edgecolor=QUIET, zorder=5))
-    axes.text(
-        x,
-        y,
-        f"{rank}",
-        ha="center",
-        va="center",
-        weight="bold",
-        fontsize=11,
-        zorder=6,
-    )
+    write(axes, x, y, f"{rank}", 11, weight="bold", zorder=6)
 
 
 def _size(size: int) -> str:

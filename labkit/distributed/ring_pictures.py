@@ -9,13 +9,10 @@ Lesson the_ring.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from labkit.figures import canvas, show
-from labkit.figures.style import CARD, INK, ORANGE, SKY
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from labkit.figures.shapes import bare, box, key
+from labkit.figures.style import CARD, ORANGE, SKY, Axes
 
 BOTH = "#f6d7ae"  # complete, and has just come
 MOST_RANKS = 4  # beyond it the sums fit no cell
@@ -69,19 +66,13 @@ def ring_picture(ranks: int = 4, steps: Sequence[int] | None = None) -> None:
     for place, step in enumerate(drawn):
         corner = (place % across * (ranks + GAP), place // across * (ranks + ABOVE) + ABOVE)
         _draw(axes, states[step], ranks, step, corner)
-    for label, colour in (("has just come", SKY), ("complete", ORANGE), ("both", BOTH)):
-        axes.scatter([], [], marker="s", s=60, color=colour, label=label)
-    figure.legend(loc="outside lower center", ncols=3, fontsize=9, frameon=False)
-    axes.set_xlim(-LEFT, right + 0.05)
-    axes.set_ylim(bottom + 0.05, 0)
-    axes.axis("off")
+    key(figure, 3, {"has just come": SKY, "complete": ORANGE, "both": BOTH}, s=60)
+    bare(axes, (-LEFT, right + 0.05), (bottom + 0.05, 0))
     show(figure, _said(states, ranks, drawn))
 
 
 def _draw(axes: Axes, state: State, ranks: int, step: int, corner: tuple[float, float]) -> None:
     """The state after one step; the first grid of a row has the ranks' names."""
-    from matplotlib.patches import Rectangle
-
     left, top = corner
     new = set(arriving(ranks, step))
     for rank in range(ranks):
@@ -89,11 +80,8 @@ def _draw(axes: Axes, state: State, ranks: int, step: int, corner: tuple[float, 
         if left == 0:
             axes.text(-0.15, y + 0.5, f"rank {rank}", ha="right", va="center", fontsize=8.5)
         for chunk in range(ranks):
-            x = left + chunk
             fill = _fill(len(state[rank][chunk]) == ranks, (rank, chunk) in new)
-            axes.add_patch(Rectangle((x, y), 1, 1, facecolor=fill, edgecolor=INK, lw=0.6))
-            text = _name(state[rank][chunk], ranks)
-            axes.text(x + 0.5, y + 0.5, text, ha="center", va="center", fontsize=7.5)
+            box(axes, left + chunk, y, 1, 1, fill, _name(state[rank][chunk], ranks), 7.5)
     for chunk in range(ranks):
         axes.text(
             left + chunk + 0.5,

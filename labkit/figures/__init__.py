@@ -6,6 +6,7 @@ climbs     the climb of steps towards a roofline
 charts     guesses against results, bars before and after, a grid of images
 layers     how a convolution reads its input, im2col, and what its gradients add up
 grids      grids of numbers side by side, which those are drawn with
+shapes     boxes, bars, arrows, texts and keys, which pictures are put together from
 timelines  who works when, recorded or predicted
 tables     rows under heads, with units and provenance
 listings   lines of a program with their numbers

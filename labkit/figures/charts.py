@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from labkit.figures.style import BLUE, ORANGE, PALE, QUIET, canvas, show
+from labkit.figures.shapes import name_rows, note, squares
+from labkit.figures.style import BLUE, ORANGE, PALE, QUIET, Axes, canvas, show
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from labkit.provenance import Quantity
 
 
@@ -67,14 +66,7 @@ def _guess(axes: Axes, y: float, ratio: float, number: str) -> None:
     """A guess in row y, at guess / result, joined to the result at 1."""
     axes.plot([1, ratio], [y, y], color=PALE, linewidth=5, solid_capstyle="butt")
     axes.plot(ratio, y, "D", color=ORANGE, markersize=9)
-    axes.annotate(
-        number,
-        (ratio, y),
-        xytext=(0, 9),
-        textcoords="offset points",
-        ha="center",
-        fontsize=9,
-    )
+    note(axes, number, (ratio, y), (0, 9), ha="center", fontsize=9)
 
 
 def pairs(
@@ -90,16 +82,13 @@ def pairs(
     first_row = next(iter(rows.values()))
     word = first_row[0].word  # as that of all rows
     first, second = names
-    axes.scatter([], [], marker="s", color=BLUE, label=first)
-    axes.scatter([], [], marker="s", color=ORANGE, label=second)
+    squares(axes, {first: BLUE, second: ORANGE})
     axes.legend(loc="lower right", fontsize=9, frameon=False)
-    axes.set_yticks(range(len(rows)), list(rows))
-    axes.set_ylim(len(rows) - 0.4, -0.6)
+    name_rows(axes, list(rows), line=True)
     axes.set_xticks([])
     axes.set_xlabel(f"{label}, {word}")
     axes.margins(x=0.12)
     axes.spines["bottom"].set_visible(False)
-    axes.tick_params(left=False)
     show(figure, f"{label}, {first} and {second}: {'; '.join(said)}.")
 
 
@@ -107,14 +96,7 @@ def _bar(axes: Axes, y: float, value: Quantity, colour: str) -> None:
     """A bar with its number beside it."""
     length = float(value)
     axes.barh(y, length, height=0.36, color=colour)
-    axes.annotate(
-        value.number,
-        (length, y),
-        fontsize=8,
-        xytext=(4, 0),
-        textcoords="offset points",
-        va="center",
-    )
+    note(axes, value.number, (length, y), (4, 0), fontsize=8, va="center")
 
 
 def image_grid(

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from labkit.figures.rooflines import attainable
-from labkit.figures.style import BLUE, INK, ORANGE, QUIET, canvas, show
+from labkit.figures.shapes import note
+from labkit.figures.style import BLUE, INK, ORANGE, QUIET, Axes, canvas, show
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from labkit.hardware import Machine
     from labkit.provenance import Quantity
 
@@ -155,15 +154,7 @@ def _write_beside(
     axes: Axes, intensity: float, rate: float, name: str, points: tuple[float, float], **align: str
 ) -> None:
     """A name so many points right of and above its place."""
-    axes.annotate(
-        name,
-        (intensity, rate),
-        xytext=points,
-        textcoords="offset points",
-        fontsize=9,
-        annotation_clip=False,
-        **align,
-    )
+    note(axes, name, (intensity, rate), points, fontsize=9, annotation_clip=False, **align)
 
 
 def _roof_with_marks(machine: Machine, axes: Axes, low: float, high: float, slowest: float) -> None:

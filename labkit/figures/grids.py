@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from labkit.figures.style import CARD, INK, canvas, show
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from labkit.figures.shapes import bare, box, write
+from labkit.figures.style import CARD, Axes, canvas, show
 
 GAP = 1.2  # between two grids, in cells
 TOP = 0.8  # above the grids, for their titles
@@ -49,47 +47,28 @@ def show_grids(caption: str, alt: str, *grids: Grid, letters: str = "") -> None:
         if letters:
             _number(axes, grid, left, height, letters)
         left += columns + GAP
-    middle = width / 2
-    below = height + edge + 0.55
-    axes.text(middle, below, caption, ha="center", va="center")
-    axes.set_xlim(-edge, width + 0.2)
-    axes.set_ylim(height + edge + 0.9, -TOP)
-    axes.set_aspect("equal")
-    axes.axis("off")
+    write(axes, width / 2, height + edge + 0.55, caption)
+    bare(axes, (-edge, width + 0.2), (height + edge + 0.9, -TOP), "equal")
     show(figure, alt)
 
 
 def _draw(axes: Axes, grid: Grid, left: float, top: float) -> None:
     """One grid with its title, its upper left corner at (left, top)."""
-    from matplotlib.patches import Rectangle
-
     colours = np.full(grid.values.shape, CARD, dtype=object)
     colours[grid.shaded] = grid.colour
     for i, j in np.ndindex(grid.values.shape):
-        x = left + j
-        y = top + i
-        fill = colours[i, j]
         value = grid.values[i, j]
         text = value if isinstance(value, str) else f"{value:g}"
-        cell = Rectangle((x, y), 1, 1, facecolor=fill, edgecolor=INK, linewidth=0.6)
-        axes.add_patch(cell)
-        axes.text(x + 0.5, y + 0.5, text, ha="center", va="center")
-    columns = grid.values.shape[1]
-    middle = left + columns / 2
-    above = top - 0.4
-    axes.text(middle, above, grid.title, ha="center", va="center", weight="bold")
+        box(axes, left + j, top + i, 1, 1, colours[i, j], text)
+    middle = left + grid.values.shape[1] / 2
+    write(axes, middle, top - 0.4, grid.title, weight="bold")
 
 
 def _number(axes: Axes, grid: Grid, left: float, height: float, letters: str) -> None:
     """The rows' numbers at a grid's left, the columns' numbers below it: p0, p1, h0, h1."""
     rows, columns = grid.values.shape
     of_row, of_column = letters
-    small = {"ha": "center", "va": "center", "size": "small"}
-    beside = left - 0.3
-    below = height + 0.3
     for i in range(rows):
-        name = f"{of_row}{i}"
-        axes.text(beside, i + 0.5, name, **small)
+        write(axes, left - 0.3, i + 0.5, f"{of_row}{i}", "small")
     for j in range(columns):
-        name = f"{of_column}{j}"
-        axes.text(left + j + 0.5, below, name, **small)
+        write(axes, left + j + 0.5, height + 0.3, f"{of_column}{j}", "small")

@@ -15,11 +15,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from labkit.figures.style import BLUE, INK, ORANGE, QUIET, canvas, show
+from labkit.figures.style import BLUE, INK, ORANGE, QUIET, Axes, canvas, show
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from labkit.hardware import Machine
     from labkit.provenance import Quantity
 

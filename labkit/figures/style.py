@@ -15,7 +15,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+else:
+    Artist = Axes = Figure = object  # for annotations: Matplotlib loads with the first figure
 
 CARD = "#fbfbfa"
 INK = "#22272e"  # text and axes

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, QUIET, SKY, canvas, show
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from labkit.figures.shapes import bar, key, name_rows
+from labkit.figures.style import BLUE, INK, ORANGE, PALE, QUIET, SKY, canvas, show
 
 _COLOURS = (BLUE, ORANGE, SKY, "#f6d7ae", QUIET, PALE, INK)  # further kinds share the last
 Span = tuple[str, float, float]  # kind of work, start and end in seconds
@@ -44,30 +42,17 @@ def timeline(rows: Mapping[str, Sequence[Span]], word: str) -> None:
             colour = colours[kind]
             left = unit.per_second * (start - begin)
             width = unit.per_second * (stop - start)
-            _draw_span(axes, y, left, width, colour)
-    for kind, colour in colours.items():
-        axes.scatter([], [], marker="s", color=colour, label=kind)
-    figure.legend(loc="outside lower center", ncols=7, fontsize=9, frameon=False)
-    names = list(rows)
-    axes.set_yticks(range(len(rows)), names)
-    axes.set_ylim(len(rows) - 0.4, -0.6)
+            bar(axes, y, left, width, 0.72, colour, linewidth=0.6)
+    key(figure, 7, colours)
+    name_rows(axes, list(rows))
     axes.set_xlim(0, length)
     axes.set_xlabel(f"{unit.name}, {word}")
-    axes.spines["left"].set_visible(False)
-    axes.tick_params(left=False)
     said = []
     for name, row in rows.items():
         busy = _busy(row, unit)
         said.append(f"{name}: {busy}")
     whole = f"Timeline of {length:.3g} {unit.name}, {word}."
     show(figure, f"{whole} {'; '.join(said)}.")
-
-
-def _draw_span(axes: Axes, y: int, left: float, width: float, colour: str) -> None:
-    """One span of row y, in the axis' unit of time."""
-    across = [(left, width)]
-    down = (y - 0.36, 0.72)
-    axes.broken_barh(across, down, facecolor=colour, edgecolor=CARD, linewidth=0.6)
 
 
 def pipeline(

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, QUIET, SKY, canvas, show
+from labkit.figures.shapes import key, name_rows, write
+from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, QUIET, SKY, Axes, canvas, show
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from labkit.provenance import Quantity
 
 _COLOURS = {
@@ -54,17 +53,12 @@ def paths(timings: Mapping[str, Timing]) -> None:
         axes.text(end, y, f" {timing.fmax.number}", va="center", fontsize=9)
         kinds |= dict.fromkeys(what for what, _ in pieces)
         said.append(f"{name}: {_in_words(timing)}")
-    for kind in kinds:
-        axes.scatter([], [], marker="s", color=_COLOURS[kind], label=kind)
-    figure.legend(loc="outside lower center", ncols=5, fontsize=9, frameon=False)
-    axes.set_yticks(range(len(timings)), list(timings))
-    axes.set_ylim(len(timings) - 0.5, -0.5)
+    key(figure, 5, {kind: _COLOURS[kind] for kind in kinds})
+    name_rows(axes, list(timings), 0.5)
     axes.set_xlim(0, 1.18 * longest)  # room for the numbers behind the bars
     axes.set_xlabel(
         "ns from clock edge to clock edge, compiled for a Lattice ECP5, not the XC7Z020"
     )
-    axes.spines["left"].set_visible(False)
-    axes.tick_params(left=False)
     show(
         figure, f"Critical paths, compiled for a Lattice ECP5, not the XC7Z020. {'; '.join(said)}."
     )
@@ -88,15 +82,8 @@ def _bar(axes: Axes, y: int, pieces: Sequence[tuple[str, float]], longest: float
         axes.barh(y, ns, left=left, height=0.5, color=_COLOURS[what], edgecolor=CARD, linewidth=0.6)
         narrow = ns < 0.055 * longest
         dark = what in ("register", "carry chain") and not narrow
-        axes.text(
-            left + ns / 2,
-            y - 0.36 if narrow else y,
-            f"{ns:.1f}",
-            ha="center",
-            va="center",
-            fontsize=8,
-            color=CARD if dark else INK,
-        )
+        height = y - 0.36 if narrow else y
+        write(axes, left + ns / 2, height, f"{ns:.1f}", 8, color=CARD if dark else INK)
         left += ns
     return left
 

@@ -4,18 +4,13 @@ One row for each signal, one column for each clock cycle. Lesson a_multiply_accu
 the first one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
-from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, QUIET, SKY, canvas, show
+from labkit.figures.shapes import write
+from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, QUIET, SKY, Axes, canvas, show
 from labkit.fpga import arguments
 from labkit.fpga.ports import CLOCK, RESET
 from labkit.fpga.wave_window import Span, Window
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 LONGEST = 10  # letters of a value that are drawn: the last ones of a longer one
 _HIGH = 0.6  # of a signal, where a row is 1 high
@@ -130,24 +125,13 @@ def _draw_bus(axes: Axes, row: int, span: Span) -> None:
     down = [middle, top, top, middle, row, row]
     edge = _EDGE.get(span.state, BLUE)
     axes.fill(across, down, facecolor=_FILL[span.state], edgecolor=edge, linewidth=1.2)
-    axes.text(
-        (left + right) / 2, middle, _text(span), ha="center", va="center_baseline", fontsize=8
-    )
+    write(axes, (left + right) / 2, middle, _text(span), 8, va="center_baseline")
 
 
 def _draw_expected(axes: Axes, row: int, name: str, window: Window) -> None:
     for (wrong_name, cycle), expected in window.wrong.items():
         if wrong_name == name:
-            said = f"≠ {expected}"
-            axes.text(
-                cycle + 0.5,
-                row + 0.03,
-                said,
-                ha="center",
-                va="top",
-                fontsize=7,
-                color=INK,
-            )
+            write(axes, cycle + 0.5, row + 0.03, f"≠ {expected}", 7, va="top", color=INK)
 
 
 def _draw_axes(axes: Axes, window: Window, names: Sequence[str]) -> None:

@@ -11,16 +11,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from labkit.figures.style import CARD, INK, ORANGE, PALE, QUIET, SKY, canvas, show
+from labkit.figures.shapes import key, squares, write
+from labkit.figures.style import CARD, INK, ORANGE, PALE, QUIET, SKY, Axes, Figure, canvas, show
 from labkit.gpu import touched
 from labkit.gpu.counters import SECTOR, WARP
 from labkit.gpu.tile_pictures import DEEP_SKY, matmul_tiles
 from labkit.gpu.touched import BANKS, BankUse, Cells, SectorUse, Size
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
     from labkit.gpu.simt.machine import Access
 
 __all__ = ["bank_map", "matmul_tiles", "sector_map", "thread_map"]
@@ -89,12 +87,11 @@ def _draw_cells(owner: np.ndarray, names: np.ndarray, blocks_across: int) -> Fig
     _draw_borders(axes, owner)
     if named:
         for (row, column), name in np.ndenumerate(names):
-            _write(axes, column, row, name, size)
+            write(axes, column, row, name, size)
     _name_blocks(axes, owner, blocks_across, named)
     handles, _ = axes.get_legend_handles_labels()
     if handles:
-        columns = len(BLOCK_COLOURS)
-        figure.legend(loc="outside lower center", ncols=columns, fontsize=9, frameon=False)
+        key(figure, len(BLOCK_COLOURS))
     meaning = "in each cell: threadIdx" if named else "in each area: blockIdx"
     axes.set_xlabel(meaning, fontsize=9)
     axes.tick_params(top=True, labeltop=True, bottom=False, labelbottom=False)
@@ -119,14 +116,10 @@ def _draw_borders(axes: Axes, owner: np.ndarray) -> None:
     line = {"color": INK, "linewidth": 1.5}
     to_below = np.diff(owner, axis=0)
     row, column = np.nonzero(to_below)
-    left = column - 0.5
-    right = column + 0.5
-    axes.hlines(row + 0.5, left, right, **line)
+    axes.hlines(row + 0.5, column - 0.5, column + 0.5, **line)
     to_right = np.diff(owner, axis=1)
     row, column = np.nonzero(to_right)
-    top = row - 0.5
-    bottom = row + 0.5
-    axes.vlines(column + 0.5, top, bottom, **line)
+    axes.vlines(column + 0.5, row - 0.5, row + 0.5, **line)
 
 
 def _name_blocks(axes: Axes, owner: np.ndarray, blocks_across: int, named: bool) -> None:
@@ -138,15 +131,9 @@ def _name_blocks(axes: Axes, owner: np.ndarray, blocks_across: int, named: bool)
         if not named:
             area = np.argwhere(owner == block)
             row, column = area.mean(axis=0)
-            _write(axes, column, row, label, 8)
+            write(axes, column, row, label, 8)
         elif owner.max() < len(BLOCK_COLOURS):
-            colour = BLOCK_COLOURS[block]
-            axes.scatter([], [], s=60, marker="s", color=colour, label=f"block {label}")
-
-
-def _write(axes: Axes, x: float, y: float, text: str, points: float) -> None:
-    """Text in the middle of a cell, or of an area."""
-    axes.text(x, y, text, ha="center", va="center", fontsize=points)
+            squares(axes, {f"block {label}": BLOCK_COLOURS[block]}, s=60)
 
 
 def sector_map(*accesses: Access, titles: Sequence[str] = ()) -> None:
@@ -195,12 +182,9 @@ def _draw_sectors(axes: Axes, access: Access) -> str:
     _draw_bytes(axes, use, access.itemsize, width)
     last = needed - 1
     for i, sector in enumerate(use.sectors):
-        left = i * width
-        middle = (i + 0.5) * width
-        _box(axes, left, 0, "none", "", width)
-        at_an_end = i in (0, last)
-        if width >= 1.5 or at_an_end:  # else the numbers would overlap
-            _label(axes, -0.5, sector, middle, ha="center")
+        _box(axes, i * width, 0, "none", "", width)
+        if width >= 1.5 or i in (0, last):  # else the numbers would overlap
+            _label(axes, -0.5, sector, (i + 0.5) * width, "center")
     axes.set_xlim(-3.2, WARP + 0.1)
     axes.set_ylim(-0.9, 3.1)
     sectors = "1 sector" if needed == 1 else f"{needed} sectors"
@@ -212,9 +196,7 @@ def _draw_sectors(axes: Axes, access: Access) -> str:
 def _draw_lanes(axes: Axes, use: SectorUse) -> None:
     """The lanes of a warp in a row; those that take part are filled."""
     for lane in range(WARP):
-        takes_part = lane in use.lanes
-        colour = SKY if takes_part else CARD
-        _box(axes, lane, 2, colour, lane)
+        _box(axes, lane, 2, SKY if lane in use.lanes else CARD, lane)
 
 
 def _draw_bytes(axes: Axes, use: SectorUse, itemsize: int, width: float) -> None:
@@ -241,21 +223,16 @@ def _draw_banks(axes: Axes, access: Access) -> str:
     rows = np.unique(row_of_word)
     shown = rows[:BANK_ROWS]
     for y, row in enumerate(shown):
-        name = f"row {row}"
-        _label(axes, 0.5 - y, name)
+        _label(axes, 0.5 - y, f"row {row}")
         for bank in range(BANKS):
             _draw_word(axes, use, row, bank, -y)
     heading = 1.4
     for bank in range(BANKS):
-        middle = bank + 0.5
-        _label(axes, heading, bank, middle, ha="center")
+        _label(axes, heading, bank, bank + 0.5, "center")
     _label(axes, heading, "bank")
     hidden = len(rows) - len(shown)
     if hidden:
-        below = 0.5 - BANK_ROWS
-        middle = BANKS / 2
-        note = f"and {hidden} more rows"
-        _label(axes, below, note, middle, ha="center")
+        _label(axes, 0.5 - BANK_ROWS, f"and {hidden} more rows", BANKS / 2, "center")
     height = np.clip(len(rows), 3, BANK_ROWS + 1)
     axes.set_xlim(-3.2, BANKS + 0.1)
     axes.set_ylim(0.5 - height, 1.9)
@@ -271,21 +248,15 @@ def _draw_word(axes: Axes, use: BankUse, row: int, bank: int, y: float) -> None:
     if count == 0:
         _box(axes, bank, y, CARD, "")
         return
-    is_alone = count == 1
-    text = lanes[0] if is_alone else f"{count}×"
-    is_crowded = bank in use.crowded
-    colour = ORANGE if is_crowded else SKY
-    _box(axes, bank, y, colour, text)
+    text = lanes[0] if count == 1 else f"{count}×"
+    _box(axes, bank, y, ORANGE if bank in use.crowded else SKY, text)
 
 
 def _box(axes: Axes, x: float, y: float, colour: str, text: object, width: float = 1) -> None:
     """A box of height 1 with a text in its middle."""
-    across = [(x, width)]
-    down = (y, 1)
-    axes.broken_barh(across, down, facecolor=colour, edgecolor=INK, linewidth=0.6)
-    middle = x + width / 2
-    _label(axes, y + 0.5, text, middle, "center")
+    axes.broken_barh([(x, width)], (y, 1), facecolor=colour, edgecolor=INK, linewidth=0.6)
+    _label(axes, y + 0.5, text, x + width / 2, "center")
 
 
 def _label(axes: Axes, y: float, text: object, x: float = -0.4, ha: str = "right") -> None:
-    axes.text(x, y, text, ha=ha, va="center", fontsize=7, color=INK)
+    write(axes, x, y, text, 7, ha=ha, color=INK)

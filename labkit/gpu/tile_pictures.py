@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from labkit.figures.grids import Grid, show_grids
-from labkit.figures.style import CARD, INK, ORANGE, PALE, SKY, canvas, show
+from labkit.figures.shapes import bare, key
+from labkit.figures.style import CARD, INK, ORANGE, PALE, SKY, Axes, canvas, show
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from matplotlib.axes import Axes
 
     from labkit.gpu.touched import Size
 
@@ -59,9 +58,7 @@ def matmul_tiles(*, M: int, K: int, N: int, tile: int, block: Size, start: int) 
     _draw_matrix(c, "c", M, N)
     meanings = {"tile of this step": ORANGE, "tiles of the other steps": SKY}
     meanings["results of the block"] = DEEP_SKY
-    for meaning, colour in meanings.items():
-        c.scatter([], [], s=70, marker="s", color=colour, edgecolor=INK, label=meaning)
-    figure.legend(loc="outside lower center", ncols=3, fontsize=9, frameon=False)
+    key(figure, 3, meanings, s=70, edgecolor=INK)
     reads = f"{tile} rows of a and {tile} columns of b"
     span = f"{start} to {start + tile - 1}"
     said = f"Block ({x}, {y}) makes a tile of c from {reads}"
@@ -85,8 +82,7 @@ def _draw_matrix(axes: Axes, name: str, rows: int, columns: int) -> None:
     axes.plot(across, down, color=INK, linewidth=1, clip_on=False)
     axes.set_xticks(range(0, columns + 1, TICKS))
     axes.set_yticks(range(0, rows + 1, TICKS))
-    for spine in axes.spines.values():
-        spine.set_visible(False)
+    axes.spines[:].set_visible(False)
     axes.set_title(f"{name} [{rows}, {columns}]")
 
 
@@ -158,13 +154,9 @@ def thread_patch(thread: Size, k: int) -> None:
         axes.text(middle, top + TILE + 3, f"column {column}", ha="center", fontsize=8)
     axes.text(k + 0.5, top + TILE + 3, f"k = {k}", ha="center", fontsize=8)
     axes.text(left + TILE + 1.5, k + 0.5, f"k = {k}", va="center", fontsize=8)
-    axes.set_xlim(-1, left + TILE + 14)
-    axes.set_ylim(top + TILE + 5, -6)
-    axes.set_aspect("equal")
-    axes.axis("off")
-    for meaning, colour in {"this thread": ORANGE, "its warp's results": SKY}.items():
-        axes.scatter([], [], s=60, marker="s", color=colour, edgecolor=INK, label=meaning)
-    figure.legend(loc="outside lower center", ncols=2, fontsize=9, frameon=False)
+    bare(axes, (-1, left + TILE + 14), (top + TILE + 5, -6), "equal")
+    meanings = {"this thread": ORANGE, "its warp's results": SKY}
+    key(figure, 2, meanings, s=60, edgecolor=INK)
     reads = f"{len(rows)} elements of a_tile's column {k} and {len(columns)} of b_tile's row {k}"
     makes = f"rows {rows[0]}, {rows[1]}, ..., {rows[-1]} and columns {columns[0]} and {columns[1]}"
     said = f"Thread ({tx}, {ty}) reads {reads}. Its results lie in {makes} of the tile of c."

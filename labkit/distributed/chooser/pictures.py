@@ -4,18 +4,12 @@ times_and_prices(answer)          # shown, in lesson choosing_hardware
 save(answer, "answer.png")        # or .svg, .pdf: `labkit choose --plot`
 """
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from labkit.distributed.chooser.answer import Answer, Row
 from labkit.distributed.chooser.need import HOUR
-from labkit.figures.style import BLUE, ORANGE, QUIET, canvas, save_figure, show
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from labkit.figures.shapes import note
+from labkit.figures.style import BLUE, ORANGE, QUIET, Axes, Figure, canvas, save_figure, show
 
 ENDINGS = (".png", ".svg", ".pdf")
 UNITS = {"h": ("h", 1 / HOUR), "s": ("ms", 1000)}  # of a need's time: in the picture, for a second
@@ -69,7 +63,7 @@ def _point(axes: Axes, row: Row) -> None:
     """A machine with a price."""
     at = (_time(row), row.price.value)
     axes.plot(*at, "o", color=BLUE)
-    axes.annotate(_name(row), at, (-8, 5), textcoords="offset points", ha="right")
+    note(axes, _name(row), at, (-8, 5), ha="right")
 
 
 def _without_price(axes: Axes, row: Row, place: int, of: int, limit: float | None) -> None:
@@ -81,16 +75,10 @@ def _without_price(axes: Axes, row: Row, place: int, of: int, limit: float | Non
     across = axes.get_xaxis_transform()
     axes.plot(_time(row), height, "|", color=QUIET, markersize=11, transform=across)
     before_the_limit = limit is not None and limit / LONG < _time(row) <= limit
-    axes.annotate(
-        f"{_name(row)}, no price here",
-        (_time(row), height),
-        (-6 if before_the_limit else 6, -4),
-        ha="right" if before_the_limit else "left",
-        xycoords=across,
-        textcoords="offset points",
-        color=QUIET,
-        fontsize=9,
-    )
+    left = before_the_limit
+    look = {"ha": "right" if left else "left", "color": QUIET, "fontsize": 9}
+    name = f"{_name(row)}, no price here"
+    note(axes, name, (_time(row), height), (-6 if left else 6, -4), xycoords=across, **look)
 
 
 def _axes(axes: Axes, answer: Answer, times: list[float], prices: list[float]) -> None:
@@ -112,14 +100,7 @@ def _axes(axes: Axes, answer: Answer, times: list[float], prices: list[float]) -
     ticks = LogLocator(subs=(1, 2, 5)).tick_values(lowest, high)
     axes.yaxis.set_major_locator(FixedLocator([tick for tick in ticks if tick >= lowest]))
     axes.spines["left"].set_bounds(lowest, high)
-    axes.plot(
-        [0, 1],
-        [STRIP, STRIP],
-        ":",
-        color=QUIET,
-        linewidth=1,
-        transform=axes.transAxes,
-    )
+    axes.plot([0, 1], [STRIP] * 2, ":", color=QUIET, linewidth=1, transform=axes.transAxes)
     what = answer.need.paid if answer.need.timed else answer.need.step
     axes.set_xlabel(f"{_unit(answer)[0]} for {what}, predicted")
     middle = (1 + STRIP) / 2

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from labkit.figures.style import BLUE, CARD, INK, PALE, SKY, canvas, show
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from labkit.figures.shapes import key, write
+from labkit.figures.style import BLUE, CARD, INK, PALE, SKY, Axes, canvas, show
 
 SLOTS = 4  # parts of a multiprocessor: each starts one warp's multiply-adds in a clock, and a warp
 # stays in its part (CUDA C++ Programming Guide, compute capability 8.x)
@@ -79,19 +77,14 @@ def clock_timeline(rows: int = 1, columns: int = 1, clocks: int = 16) -> None:
     axes.set_xlim(-0.1, clocks + 0.1)
     axes.set_ylim(5.6, -0.1)
     axes.tick_params(length=0)
-    for spine in axes.spines.values():
-        spine.set_visible(False)
+    axes.spines[:].set_visible(False)
     meanings = {
         "pass for a (one number for all lanes)": OF_A,
         "pass for b": OF_B,
         "multiply-adds": BLUE,
         "idle": CARD,
     }
-    for meaning, colour in meanings.items():
-        axes.scatter(
-            [], [], s=60, marker="s", color=colour, edgecolor=INK, linewidth=0.6, label=meaning
-        )
-    figure.legend(loc="outside lower center", ncols=4, fontsize=9, frameon=False)
+    key(figure, 4, meanings, s=60, edgecolor=INK, linewidth=0.6)
     busy = len(plan.multiply_adds)
     possible = SLOTS * clocks
     said = f"In {clocks} clocks shared memory serves {len(plan.passes)} passes"
@@ -102,4 +95,4 @@ def _box(axes: Axes, x: float, y: float, name: object, colour: str, ink: str) ->
     """A clock of one row, with the warp's number in it."""
     edge = PALE if colour == CARD else INK
     axes.broken_barh([(x, 1)], (y, 1), facecolor=colour, edgecolor=edge, linewidth=0.6)
-    axes.text(x + 0.5, y + 0.5, name, ha="center", va="center", fontsize=8, color=ink)
+    write(axes, x + 0.5, y + 0.5, name, 8, color=ink)

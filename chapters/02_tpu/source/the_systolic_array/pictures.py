@@ -5,19 +5,14 @@ y = a w. Cycle 0 is the first in which a number enters at the left; what is load
 cycles -1, -2 and so on.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from labkit.figures.style import BLUE, CARD, INK, QUIET, SKY, canvas, show
+from labkit.figures.shapes import bare, key, squares, write
+from labkit.figures.style import BLUE, CARD, INK, QUIET, SKY, Axes, Figure, canvas, show
 from labkit.tpu.grid import Cycle
 from labkit.tpu.systolic import Run
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 FILLS = {"computing": BLUE, "loading": "#f6d7ae", "passing": SKY, "idle": "#edf0f2"}
 NUMBERS = {"computing": CARD, "idle": "#5f6872"}  # colours of what stands on a fill; else INK
@@ -74,13 +69,12 @@ def picture(run: Run, *cycles: int) -> None:
     fitting = 0.93 * width / count / (run.cols + 2.1)
     element = min(0.6, fitting)  # its side in inches
     height = element * (run.rows + 1.6) + 0.8
-    figure, axes = canvas(width, height, 1, count)
-    axes = np.ravel(axes)
+    figure, _ = canvas(width, height, 1, count)
     spoken = []
-    for ax, t, cycle in zip(axes, cycles, shown, strict=True):
+    for ax, t, cycle in zip(figure.axes, cycles, shown, strict=True):
         title = f"cycle {t}: {cycle.phase}"
         side = POINTS * element
-        _frame(ax, run)
+        bare(ax, (-1.4, run.cols + 0.7), (run.rows + 0.8, -0.8), "equal")  # a number beside it
         ax.set_title(title, loc="center", fontsize=9)
         _draw(ax, run, cycle, side)
         computing = np.count_nonzero(cycle.active)
@@ -104,14 +98,6 @@ def _chosen(run: Run, cycles: tuple[int, ...]) -> list[Cycle]:
     return [trace[place] for place in places]
 
 
-def _frame(ax: Axes, run: Run) -> None:
-    """Room for the array and for a number beside each of its edges; rows count downwards."""
-    ax.set_xlim(-1.4, run.cols + 0.7)
-    ax.set_ylim(run.rows + 0.8, -0.8)
-    ax.set_aspect("equal")
-    ax.axis("off")
-
-
 def _legend(figure: Figure, ax: Axes, run: Run, shown: list[Cycle]) -> None:
     """Every fill that is seen, with what stands in such an element, under the figure."""
     seen = set()
@@ -119,9 +105,8 @@ def _legend(figure: Figure, ax: Axes, run: Run, shown: list[Cycle]) -> None:
         seen.update(activity(cycle).flat)
     for kind, fill in FILLS.items():
         if kind in seen:
-            label = f"{kind}: {_content(run, kind)}"
-            ax.scatter([], [], marker="s", s=60, color=fill, ec=QUIET, label=label)
-    figure.legend(loc="outside lower center", ncols=4, fontsize=9, frameon=False)
+            squares(ax, {f"{kind}: {_content(run, kind)}": fill}, s=60, ec=QUIET)
+    key(figure, 4)
 
 
 def _content(run: Run, kind: str) -> str:
@@ -138,12 +123,9 @@ def _draw(ax: Axes, run: Run, cycle: Cycle, side: float) -> None:
     kinds = activity(cycle)
     gap = min(2, side / 12)
     for (i, j), kind in np.ndenumerate(kinds):
-        right = j + 1
-        below = i + 1
-        x = [j, right, right, j]
-        y = [i, i, below, below]
-        fill = FILLS[kind]
-        ax.fill(x, y, facecolor=fill, edgecolor=CARD, linewidth=gap)
+        x = [j, j + 1, j + 1, j]
+        y = [i, i, i + 1, i + 1]
+        ax.fill(x, y, facecolor=FILLS[kind], edgecolor=CARD, linewidth=gap)
     inside = _inside(run, cycle)
     edges = _edges(run, cycle)
     longest = max(len(label.text) for label in inside + edges)
@@ -153,18 +135,12 @@ def _draw(ax: Axes, run: Run, cycle: Cycle, side: float) -> None:
         return
     for label, kind in zip(inside, kinds.flat, strict=True):
         colour = NUMBERS.get(kind, INK)
-        _write(ax, label, size, color=colour)
+        write(ax, *label, size, color=colour)
     for label in edges:
-        has_left = label.y > run.rows
-        weight = "bold" if has_left else "normal"
-        _write(ax, label, size, color=INK, weight=weight)
+        weight = "bold" if label.y > run.rows else "normal"  # in bold what has left
+        write(ax, *label, size, color=INK, weight=weight)
     for label in _letters(run, cycle):
-        _write(ax, label, size, color=QUIET, style="italic")
-
-
-def _write(ax: Axes, label: Label, size: float, **look: str) -> None:
-    """The label's text around its place."""
-    ax.text(label.x, label.y, label.text, ha="center", va="center", fontsize=size, **look)
+        write(ax, *label, size, color=QUIET, style="italic")
 
 
 def _inside(run: Run, cycle: Cycle) -> list[Label]:
@@ -176,8 +152,7 @@ def _inside(run: Run, cycle: Cycle) -> list[Label]:
     values = np.where(has_sum, cycle.psum, stays)
     labels = []
     for (i, j), value in np.ndenumerate(values):
-        text = _text(value)
-        labels.append(Label(j + 0.5, i + 0.5, text))
+        labels.append(Label(j + 0.5, i + 0.5, _text(value)))
     return labels
 
 
@@ -185,15 +160,11 @@ def _edges(run: Run, cycle: Cycle) -> list[Label]:
     """What has just entered at the left and at the top, and left below."""
     labels = []
     for i, value in cycle.left.items():
-        text = f"{_text(value)} →"
-        labels.append(Label(LEFT, i + 0.5, text))
+        labels.append(Label(LEFT, i + 0.5, f"{_text(value)} →"))
     for j, value in cycle.top.items():
-        text = _text(value)
-        labels.append(Label(j + 0.5, ABOVE, text))
-    below = run.rows + 0.4
+        labels.append(Label(j + 0.5, ABOVE, _text(value)))
     for j, (_, _, value) in cycle.leaves.items():
-        text = _text(value)
-        labels.append(Label(j + 0.5, below, text))
+        labels.append(Label(j + 0.5, run.rows + 0.4, _text(value)))
     return labels
 
 
@@ -203,11 +174,9 @@ def _letters(run: Run, cycle: Cycle) -> list[Label]:
     below = run.rows + 0.4
     letters = []
     if cycle.left:
-        from_left = FROM_LEFT[run.dataflow]
-        letters.append(Label(LEFT, ABOVE, from_left))
+        letters.append(Label(LEFT, ABOVE, FROM_LEFT[run.dataflow]))
     if cycle.top:
-        from_top = FROM_TOP[run.dataflow]
-        letters.append(Label(right, ABOVE, from_top))
+        letters.append(Label(right, ABOVE, FROM_TOP[run.dataflow]))
     if cycle.leaves:
         letters.append(Label(right, below, "y"))
     return letters

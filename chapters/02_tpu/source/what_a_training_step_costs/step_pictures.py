@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from labkit.figures.shapes import arrow, bare, box, write
 from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, QUIET, SKY, canvas, show
 from labkit.hardware import machine
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from labkit.hardware import Machine
     from labkit.tpu.compiler import Compiled
 
@@ -30,52 +29,33 @@ def road() -> None:
     figure, axes = canvas(7.5, 2.6)
     rate = chip.bandwidth.number
     peak = chip.rate("bf16").number
-    chip_edge = {"facecolor": CARD, "edgecolor": QUIET, "linestyle": "--"}
-    _box(axes, 3.4, 0.1, 6.5, 3.2, "", **chip_edge)
+    box(axes, 3.4, 0.1, 6.5, 3.2, CARD, edge=QUIET, linewidth=1.0, linestyle="--")
     axes.text(3.55, 3.12, "the chip", color=QUIET, fontsize=9, va="top")
-    _box(axes, 0.1, 1.0, 1.8, 1.4, f"HBM\n{HBM}", facecolor=PALE)
-    _box(axes, 3.7, 1.0, 1.8, 1.4, f"VMEM\n{VMEM}", facecolor=SKY)
-    _box(axes, 7.5, 1.85, 2.2, 1.2, f"matrix units\n{peak}", facecolor=BLUE, color=CARD)
-    _box(axes, 7.5, 0.35, 2.2, 1.2, "vector unit\nReLU, pools, sums", facecolor="#f6d7ae")
-    _both_ways(axes, (1.95, 1.7), (3.65, 1.7))
-    _both_ways(axes, (5.55, 1.9), (7.45, 2.45))
-    _both_ways(axes, (5.55, 1.5), (7.45, 0.95))
-    axes.text(2.65, 1.85, rate, ha="center", va="bottom", fontsize=9)
-    axes.text(6.3, 1.7, f"{VMEM_OVER_HBM} x faster", ha="center", va="center", fontsize=9)
+    parts = (
+        (0.1, 1.0, 1.8, 1.4, PALE, f"HBM\n{HBM}"),
+        (3.7, 1.0, 1.8, 1.4, SKY, f"VMEM\n{VMEM}"),
+        (7.5, 1.85, 2.2, 1.2, BLUE, f"matrix units\n{peak}"),
+        (7.5, 0.35, 2.2, 1.2, "#f6d7ae", "vector unit\nReLU, pools, sums"),
+    )
+    for part in parts:
+        box(axes, *part, ink=CARD if BLUE in part else INK, edge="none")
+    for start, end in (
+        ((1.95, 1.7), (3.65, 1.7)),
+        ((5.55, 1.9), (7.45, 2.45)),
+        ((5.55, 1.5), (7.45, 0.95)),
+    ):
+        arrow(axes, start, end, "<->", linewidth=1.5, shrinkA=2, shrinkB=2)
+    write(axes, 2.65, 1.85, rate, 9, va="bottom")
+    write(axes, 6.3, 1.7, f"{VMEM_OVER_HBM} x faster", 9)
     source = "published; VMEM in How to Scale Your Model, chapter 2"
     axes.text(0.1, -0.25, source, color=QUIET, fontsize=8, va="center")
-    axes.set_xlim(0, 10)
-    axes.set_ylim(-0.4, 3.4)
-    axes.axis("off")
+    bare(axes, (0, 10), (-0.4, 3.4))
     show(
         figure,
         f"The road from memory to the units of a TPU v5e: from HBM ({HBM}) at {rate} to VMEM "
         f"({VMEM}) on the chip, and from there, {VMEM_OVER_HBM} times faster, to the matrix units "
         f"({peak}) or to the vector unit; results go back the same way. All figures are published.",
     )
-
-
-def _box(
-    axes: Axes,
-    x: float,
-    y: float,
-    width: float,
-    height: float,
-    text: str,
-    color: str = INK,
-    **look: str,
-) -> None:
-    """A box with its lower left corner at (x, y), and a text in its middle."""
-    from matplotlib.patches import Rectangle
-
-    axes.add_patch(Rectangle((x, y), width, height, **look))
-    axes.text(x + width / 2, y + height / 2, text, color=color, ha="center", va="center")
-
-
-def _both_ways(axes: Axes, start: tuple[float, float], end: tuple[float, float]) -> None:
-    """An arrow with two heads."""
-    look = {"arrowstyle": "<->", "color": INK, "linewidth": 1.5}
-    axes.annotate("", end, start, arrowprops=look)
 
 
 def attainable(chip: Machine, B: np.ndarray, K: int, N: int) -> np.ndarray:

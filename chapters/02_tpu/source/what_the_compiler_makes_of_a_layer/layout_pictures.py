@@ -7,18 +7,13 @@
 Blue is the array's own, pale is padding. Lesson what_the_compiler_makes_of_a_layer shows them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from math import ceil, prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, SKY, canvas, show
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from labkit.figures.shapes import bare, write
+from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, SKY, Axes, canvas, show
 
 PLACES = 64  # of the largest array that `in_tiles` draws
 
@@ -54,8 +49,7 @@ def in_tiles(
         left = number % tiles_across * tile[1]
         top = number // tiles_across * tile[0]
         _outline(above, left, top, tile[1], tile[0])
-    _bare(above, -0.1, across + 0.1, down + 0.1, -0.1)
-    above.set_aspect("equal")
+    bare(above, (-0.1, across + 0.1), (down + 0.1, -0.1), "equal")
     size = prod(tile)
     for number in range(tiles_down * tiles_across):
         for inside in range(size):
@@ -63,7 +57,7 @@ def in_tiles(
             x = number % tiles_across * tile[1] + inside % tile[1]
             _place(below, number * size + inside, 0, element(y, x), letters=6)
         _outline(below, number * size, 0, size, 1)
-    _bare(below, -0.1, places + 0.1, 1.1, -0.1)
+    bare(below, (-0.1, places + 0.1), (1.1, -0.1))
     below.set_title("in memory, one tile after the other", fontsize=9, loc="center")
     rows, columns = shape
     where = f"tiles of {tile[0]} x {tile[1]}, axis {fastest} fastest"
@@ -100,25 +94,18 @@ def one_tile(
             ax.plot([x, x], [0, rows], color=CARD, linewidth=0.3)
         for y in range(1, rows):
             ax.plot([0, columns], [y, y], color=CARD, linewidth=0.3)
-        _bare(ax, -0.5, columns + 0.5, rows + 0.5, -0.5)
+        bare(ax, (-0.5, columns + 0.5), (rows + 0.5, -0.5))
         used = f"{across * down:,} of {rows * columns:,} places used"
         ax.set_title(f"{title}: {used}", loc="left", fontsize=10)
-        ax.text(
-            columns / 2,
-            rows + 0.8,
-            f"axis {letters[fastest]} ({shape[fastest]}) along the {columns}",
-            **_SMALL,
-        )
+        along = f"axis {letters[fastest]} ({shape[fastest]}) along the {columns}"
+        write(ax, columns / 2, rows + 0.8, along, 9, va="top")
         beside = f"axis {letters[next_one]} ({shape[next_one]})\nalong the {rows}"
-        ax.text(-1.2, rows / 2, beside, ha="right", va="center", fontsize=9)
+        write(ax, -1.2, rows / 2, beside, 9, ha="right")
         spoken.append(f"{title}, axis {letters[fastest]} lies along the {columns}, {used}")
     show(
         figure,
         f"A tile of {rows} x {columns} in {len(orders)} orders: {'; '.join(spoken)}.",
     )
-
-
-_SMALL = {"ha": "center", "va": "top", "fontsize": 9}
 
 
 def stairs(counted: Mapping[int, int], compiled: Mapping[int, int], chip: str) -> None:
@@ -131,13 +118,7 @@ def stairs(counted: Mapping[int, int], compiled: Mapping[int, int], chip: str) -
     """
     figure, axes = canvas(7.5, 3.6)
     axes.plot(*_thousands(counted), color=ORANGE, label="one unit, counted")
-    axes.plot(
-        *_thousands(compiled),
-        "o",
-        color=BLUE,
-        markersize=4,
-        label=f"{chip}, compiled",
-    )
+    axes.plot(*_thousands(compiled), "o", color=BLUE, markersize=4, label=f"{chip}, compiled")
     last = max(compiled)
     axes.set_xlim(0, 1.02 * last)
     axes.set_ylim(bottom=0)
@@ -165,8 +146,8 @@ def _thousands(line: Mapping[int, int]) -> tuple[list[int], list[float]]:
 def _place(ax: Axes, x: float, y: float, element: str, letters: float = 9) -> None:
     """One place of a tile with the element in it, or with none: padding."""
     _block(ax, x, y, 1, 1, SKY if element else PALE)
-    ax.plot([x, x + 1, x + 1, x, x], [y, y, y + 1, y + 1, y], color=CARD, linewidth=1)
-    ax.text(x + 0.5, y + 0.5, element, ha="center", va="center", fontsize=letters, color=INK)
+    _outline(ax, x, y, 1, 1, color=CARD, linewidth=1)
+    write(ax, x + 0.5, y + 0.5, element, letters, color=INK)
 
 
 def _block(ax: Axes, x: float, y: float, width: float, height: float, colour: str) -> None:
@@ -175,15 +156,9 @@ def _block(ax: Axes, x: float, y: float, width: float, height: float, colour: st
     ax.fill([x, right, right, x], [y, y, below, below], color=colour, linewidth=0)
 
 
-def _outline(ax: Axes, x: float, y: float, width: float, height: float) -> None:
-    """The border of one tile."""
+def _outline(ax: Axes, x: float, y: float, width: float, height: float, **look: object) -> None:
+    """The border of one tile, or as `look` has it."""
     right = x + width
     below = y + height
-    ax.plot([x, right, right, x, x], [y, y, below, below, y], color=INK, linewidth=1.6)
-
-
-def _bare(ax: Axes, left: float, right: float, below: float, above: float) -> None:
-    """Only what is drawn, rows counted downwards."""
-    ax.set_xlim(left, right)
-    ax.set_ylim(below, above)
-    ax.axis("off")
+    look = look or {"color": INK, "linewidth": 1.6}
+    ax.plot([x, right, right, x, x], [y, y, below, below, y], **look)

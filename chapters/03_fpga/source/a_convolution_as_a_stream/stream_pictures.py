@@ -1,18 +1,12 @@
 """Pictures of a convolution as a stream: what is remembered at a step, and windows over time."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, QUIET, SKY, canvas, show
+from labkit.figures.shapes import arrow, bare, box, write
+from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, QUIET, SKY, Axes, canvas, show
 from labkit.fpga import waveforms
 from labkit.fpga.packing import unpack
 from labkit.fpga.simulate import Simulation
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 ROWS = ("top", "middle", "bottom")
 
@@ -71,14 +65,14 @@ def _draw_image(axes: Axes, H: int, W: int, row: int, col: int) -> None:
         in_window = row - 2 <= i <= row and col - 2 <= j <= col
         fill = SKY if in_window else PALE if oldest <= place <= now else CARD
         letters = QUIET if place > now else INK
-        _cell(axes, j, i, str(_number(H, W, i, j)), fill, letters)
+        _cell(axes, j, i, _number(H, W, i, j), fill, letters)
     _frame(axes, col, row)
     for i in range(H + 1):
-        axes.text(-0.3, i + 0.5, str(i), ha="right", va="center", fontsize=8, color=QUIET)
+        write(axes, -0.3, i + 0.5, i, 8, ha="right", color=QUIET)
     for j in range(W + 1):
-        axes.text(j + 0.5, -0.15, str(j), ha="center", va="bottom", fontsize=8, color=QUIET)
+        write(axes, j + 0.5, -0.15, j, 8, va="bottom", color=QUIET)
     axes.set_title("the steps, row by row", loc="center")
-    _bare(axes, -1, W + 1.6, H + 1.2, -0.8)
+    bare(axes, (-1, W + 1.6), (H + 1.2, -0.8), "equal")
 
 
 def _draw_circuit(axes: Axes, registers: list[list[int]], incoming: int, length: int) -> None:
@@ -87,92 +81,28 @@ def _draw_circuit(axes: Axes, registers: list[list[int]], incoming: int, length:
     for i, line in enumerate(registers):
         y = 1.6 * i
         for j, number in enumerate(line):
-            _cell(axes, right - 3 + j, y, str(number), SKY, INK)
-        axes.text(right - 3.2, y + 0.5, ROWS[i], ha="right", va="center")
+            _cell(axes, right - 3 + j, y, number, SKY, INK)
+        write(axes, right - 3.2, y + 0.5, ROWS[i], ha="right")
     _frame(axes, right - 1, 3.2)
     tap = right + 0.55  # between a line buffer and the registers that it feeds
     bend = right + 4.6
-    axes.text(bend + 0.15, 3.7, f"pixel {incoming}", ha="left", va="center")
-    _arrow(axes, bend, 3.7, right + 0.1, 3.7)
+    write(axes, bend + 0.15, 3.7, f"pixel {incoming}", ha="left")
+    arrow(axes, (bend, 3.7), (right + 0.1, 3.7), linewidth=1.2)
     axes.plot([bend, bend], [3.7, 2.1], color=INK, linewidth=1.2)
     axes.plot([tap, tap, bend, bend], [2.1, 1.3, 1.3, 0.5], color=INK, linewidth=1.2)
     for y in (0.5, 2.1):
-        _box(axes, right + 1.0, y - 0.4, 3.2, 0.8, f"line buffer, {length} words")
-        _arrow(axes, right + 0.95, y, right + 0.1, y)
-        _arrow(axes, bend, y, right + 4.25, y)
+        look = {"text": f"line buffer, {length} words", "size": 8, "edge": BLUE, "linewidth": 1.2}
+        box(axes, right + 1.0, y - 0.4, 3.2, 0.8, PALE, **look)
+        for begin, end in ((right + 0.95, right + 0.1), (bend, right + 4.25)):
+            arrow(axes, (begin, y), (end, y), linewidth=1.2)
     axes.set_title("the circuit after this step", loc="center")
-    _bare(axes, -0.6, right + 6.6, 4.6, -0.8)
+    bare(axes, (-0.6, right + 6.6), (4.6, -0.8), "equal")
 
 
-def _cell(axes: Axes, x: float, y: float, text: str, fill: str, letters: str) -> None:
-    from matplotlib.patches import Rectangle
-
-    axes.add_patch(
-        Rectangle(
-            (x, y),
-            1,
-            1,
-            facecolor=fill,
-            edgecolor=QUIET,
-            linewidth=0.8,
-        )
-    )
-    axes.text(x + 0.5, y + 0.5, text, ha="center", va="center", color=letters)
+def _cell(axes: Axes, x: float, y: float, number: int, fill: str, letters: str) -> None:
+    box(axes, x, y, 1, 1, fill, number, ink=letters, edge=QUIET, linewidth=0.8)
 
 
 def _frame(axes: Axes, x: float, y: float) -> None:
     """A heavy frame around the pixel that comes in."""
-    from matplotlib.patches import Rectangle
-
-    axes.add_patch(
-        Rectangle(
-            (x, y),
-            1,
-            1,
-            fill=False,
-            edgecolor=ORANGE,
-            linewidth=2.4,
-            zorder=3,
-        )
-    )
-
-
-def _box(axes: Axes, x: float, y: float, width: float, height: float, text: str) -> None:
-    from matplotlib.patches import Rectangle
-
-    axes.add_patch(
-        Rectangle(
-            (x, y),
-            width,
-            height,
-            facecolor=PALE,
-            edgecolor=BLUE,
-            linewidth=1.2,
-        )
-    )
-    axes.text(
-        x + width / 2,
-        y + height / 2,
-        text,
-        ha="center",
-        va="center",
-        fontsize=8,
-    )
-
-
-def _arrow(axes: Axes, x: float, y: float, to_x: float, to_y: float) -> None:
-    style = {
-        "arrowstyle": "->",
-        "color": INK,
-        "linewidth": 1.2,
-        "shrinkA": 0,
-        "shrinkB": 0,
-    }
-    axes.annotate("", (to_x, to_y), (x, y), arrowprops=style)
-
-
-def _bare(axes: Axes, left: float, right: float, bottom: float, top: float) -> None:
-    axes.set_xlim(left, right)
-    axes.set_ylim(bottom, top)
-    axes.set_aspect("equal")
-    axes.axis("off")
+    box(axes, x, y, 1, 1, "none", fill=False, edge=ORANGE, linewidth=2.4, zorder=3)

@@ -5,21 +5,17 @@ pipeline(Folding(), images=3)   which image each station works on, over the cycl
 roofline({"streamed": (Folding(), 1)})
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, QUIET, SKY, canvas, show
+from labkit.figures.shapes import Place, arrow, bare, box, factors, name_rows, write
+from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, QUIET, SKY, Axes, canvas, show
 from labkit.fpga.accelerator_cycles import station_cycles
 from labkit.fpga.accelerator_parameters import Folding, Shapes
 from labkit_lessons.fpga.folding_under_a_budget.accelerator_timeline import timeline
 from labkit_lessons.fpga.folding_under_a_budget.zynq_roofline import device_roof, point
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _WIDE, _HIGH = 1.9, 1.0  # of a box; a column is 2.15 wide, a row 1.55 high
 _COLUMN, _ROW = 2.15, 1.55
@@ -89,18 +85,17 @@ def blocks(folding: Folding) -> None:
         for x in range(len(row) - 1):
             kept = (y, x) == (4, 0)
             kind = "<->" if (y, x) == (0, 0) else "->"
-            ends = (x * _COLUMN + _WIDE, (x + 1) * _COLUMN)
-            _arrow(axes, ends[0], _middle(y), ends[1], _middle(y), kind, kept and ghostly)
-    _arrow(axes, _WIDE / 2, 4 * _ROW, _WIDE / 2, 3 * _ROW + _HIGH, "->", ghostly)
+            ends = (x * _COLUMN + _WIDE, _middle(y)), ((x + 1) * _COLUMN, _middle(y))
+            arrow(axes, *ends, kind, **(_GHOST if kept and ghostly else _LINE))
+    ends = (_WIDE / 2, 4 * _ROW), (_WIDE / 2, 3 * _ROW + _HIGH)
+    arrow(axes, *ends, **(_GHOST if ghostly else _LINE))
     for y in (1, 2):
         _to_next_row(axes, y, [(-0.3, _middle(y + 1)), (0, _middle(y + 1))])
     _to_next_row(axes, 3, [(_COLUMN + _WIDE / 2, 4 * _ROW)])
     router = 2 * _COLUMN + _WIDE / 2
-    _arrow(axes, router, _HIGH, router, _ROW - 0.1)
+    arrow(axes, (router, _HIGH), (router, _ROW - 0.1), **_LINE)
     axes.text(router + 0.15, (_HIGH + _ROW) / 2, "beats to every layer", va="center", fontsize=7.5)
-    axes.set_xlim(-0.45, 5 * _COLUMN + 0.15)
-    axes.set_ylim(5 * _ROW - 0.4, -0.15)
-    axes.axis("off")
+    bare(axes, (-0.45, 5 * _COLUMN + 0.15), (5 * _ROW - 0.4, -0.15))
     path = "; ".join(", ".join(_spoken(block) for block in row) for row in rows[1:4])
     around = ", ".join(_spoken(block) for block in rows[0])
     last = ", ".join(_spoken(block) for block in rows[4][1:])
@@ -133,7 +128,7 @@ def pipeline(folding: Folding, images: int = 3, shapes: Shapes | None = None) ->
             if wide:
                 letters = CARD if fill == BLUE else INK
                 name = "network" if image < 0 else f"image {image + 1}"
-                axes.text((begin + end) / 2, y, name, **_IN_BAR, color=letters)
+                write(axes, (begin + end) / 2, y, name, 8, color=letters)
         parts = [f"{_name(image)} from {begin:,} to {end:,}" for image, begin, end in spans]
         share = 100 * stations[station] / job.cycles
         percent = f"{share:.0f} %" if share >= 1 else "below 1 %"
@@ -141,13 +136,10 @@ def pipeline(folding: Folding, images: int = 3, shapes: Shapes | None = None) ->
         said.append(f"{busy[-1]}: {', '.join(parts)}")
     axes.axvline(job.cycles, color=INK, linewidth=1, linestyle=":")
     axes.text(job.cycles, -0.55, f"{job.cycles:,} ", ha="right", va="bottom", fontsize=9)
-    axes.set_yticks(range(len(busy)), busy)
-    axes.set_ylim(len(job.spans) - 0.5, -0.5)
+    name_rows(axes, busy, 0.5)
     axes.set_xlim(0, 1.01 * job.cycles)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axes.set_xlabel("clock cycles from the start command, predicted")
-    axes.spines["left"].set_visible(False)
-    axes.tick_params(left=False)
     show(
         figure,
         f"Timeline of a job of {images} images in {job.cycles:,} clock cycles, predicted. "
@@ -187,7 +179,8 @@ def roofline(jobs: Mapping[str, tuple[Folding, int]], shapes: Shapes | None = No
         )
     axes.set_xlim(low, high)
     axes.set_ylim(8 * low, 1.6 * dsps)
-    _plain_ticks(axes)
+    factors(axes.xaxis)
+    factors(axes.yaxis)
     axes.set_xlabel("multiply-adds per byte of the stream")
     axes.set_ylabel("multiply-adds per cycle")
     axes.set_title("filled: what the jobs reach, predicted", loc="left", fontsize=10)
@@ -199,7 +192,6 @@ def roofline(jobs: Mapping[str, tuple[Folding, int]], shapes: Shapes | None = No
     )
 
 
-_IN_BAR = {"ha": "center", "va": "center", "fontsize": 8}
 _HOLLOW = {"markerfacecolor": "none", "color": BLUE, "markersize": 9, "linestyle": "none"}
 
 
@@ -212,39 +204,23 @@ def _spoken(block: Block) -> str:
     return f"{block.file} ({block.role}{knob})"
 
 
-def _plain_ticks(axes: Axes) -> None:
-    """Marks at 1, 2, 5, 10 and so on, written out."""
-    marks = [factor * power for power in (1, 10, 100, 1000) for factor in (1, 2, 5)]
-    axes.minorticks_off()
-    left, right = axes.get_xlim()
-    bottom, top = axes.get_ylim()
-    across = [mark for mark in marks if left <= mark <= right]
-    up = [mark for mark in marks if bottom <= mark <= top]
-    axes.set_xticks(across, [str(mark) for mark in across])
-    axes.set_yticks(up, [str(mark) for mark in up])
-
-
 def _box(axes: Axes, x: int, y: int, block: Block, ghost: bool) -> None:
     """A box in column x of row y: role, file, knob; one that is left out is dashed."""
-    from matplotlib.patches import Rectangle
-
     left, top = x * _COLUMN, y * _ROW
     multiplies = block.file in ("conv_layer", "fully_connected")
     fill = CARD if ghost else SKY if multiplies else PALE
-    style = {"linestyle": "--"} if ghost else {}
-    axes.add_patch(
-        Rectangle((left, top), _WIDE, _HIGH, facecolor=fill, edgecolor=BLUE, linewidth=1.1, **style)
-    )
+    look = {"edge": BLUE, "linewidth": 1.1, "linestyle": "--" if ghost else "-"}
+    box(axes, left, top, _WIDE, _HIGH, fill, **look)
     middle = left + _WIDE / 2
-    up = 0.24 if block.knob else 0.34
-    axes.text(middle, top + up, block.role, ha="center", va="center", fontsize=8.5, weight="bold")
-    axes.text(middle, top + up + 0.28, f"{block.file}.sv", ha="center", va="center", fontsize=7)
+    y = top + (0.24 if block.knob else 0.34)
+    write(axes, middle, y, block.role, 8.5, weight="bold")
+    write(axes, middle, y + 0.28, f"{block.file}.sv", 7)
     if block.knob:
-        knob = {"ha": "center", "va": "center", "fontsize": 7, "color": "#a85a00"}
-        axes.text(middle, top + up + 0.55, block.knob, weight="bold", **knob)
+        write(axes, middle, y + 0.55, block.knob, 7, color="#a85a00", weight="bold")
 
 
 _LINE = {"color": INK, "linewidth": 1.1}
+_GHOST = {"color": QUIET, "linewidth": 1.1, "linestyle": "--"}  # to or from what is left out
 
 
 def _middle(row: int) -> float:
@@ -252,27 +228,11 @@ def _middle(row: int) -> float:
     return row * _ROW + _HIGH / 2
 
 
-def _arrow(
-    axes: Axes,
-    x: float,
-    y: float,
-    to_x: float,
-    to_y: float,
-    kind: str = "->",
-    ghost: bool = False,
-) -> None:
-    """An arrow; a quiet, dashed one to or from what is left out."""
-    style = {"arrowstyle": kind, "shrinkA": 0, "shrinkB": 0, **_LINE}
-    if ghost:
-        style |= {"color": QUIET, "linestyle": "--"}
-    axes.annotate("", (to_x, to_y), (x, y), arrowprops=style)
-
-
-def _to_next_row(axes: Axes, row: int, way: list[tuple[float, float]]) -> None:
+def _to_next_row(axes: Axes, row: int, way: list[Place]) -> None:
     """From the right end of a row through the gap below it, and along `way` to its end."""
     right = 4 * _COLUMN + _WIDE
     gap = (row + 1) * _ROW - (_ROW - _HIGH) / 2
     corners = [(right, _middle(row)), (right + 0.12, _middle(row)), (right + 0.12, gap)]
     corners += [(way[0][0], gap), *way[:-1]]
     axes.plot(*zip(*corners, strict=True), **_LINE)
-    _arrow(axes, *corners[-1], *way[-1])
+    arrow(axes, corners[-1], way[-1], **_LINE)

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from labkit.figures.shapes import name_rows, write
 from labkit.figures.style import BLUE, INK, ORANGE, QUIET, SKY, canvas, show
 from labkit_lessons.fpga.int8_from_the_formula.sigma_table import SPAN, SigmaTable
 from labkit_lessons.fpga.int8_from_the_formula.sigma_table import sigma as exact_sigma
@@ -34,17 +35,15 @@ def shares(bars: Mapping[str, Mapping[str, float]]) -> None:
             percent = 100 * amount / total
             axes.barh(y, percent, left=left, height=0.5, color=colour)
             if percent > WIDE_ENOUGH:
-                middle = left + percent / 2
                 letters = "white" if colour == BLUE else INK
-                text = f"{layer}\n{percent:.0f} %"
-                axes.text(middle, y, text, ha="center", va="center", color=letters)
+                write(axes, left + percent / 2, y, f"{layer}\n{percent:.0f} %", color=letters)
             left += percent
     for name, amounts in bars.items():
         total = sum(amounts.values())
         parts = [f"{layer} {100 * n / total:.1f} %" for layer, n in amounts.items()]
         spoken.append(f"{name}: {', '.join(parts)}")
-    axes.set_yticks(range(len(bars)), list(bars))
-    axes.set_ylim(len(bars) - 0.5, -0.5)
+    name_rows(axes, list(bars), 0.5, line=True)
+    axes.tick_params(left=True)
     axes.set_xlim(0, 100)
     axes.set_xlabel("% of the network; narrow pieces have no name")
     show(figure, f"The layers' shares in the network's order. {'; '.join(spoken)}.")
@@ -65,7 +64,7 @@ def sigma(small: SigmaTable, large: SigmaTable) -> None:
     for sign in (-1, 1):
         right.axhline(sign * large.error_bound, color=ORANGE, linestyle="--", linewidth=1.5)
     right.set_ylim(-1.5 * large.error_bound, 1.5 * large.error_bound)
-    right.text(0, 1.2 * large.error_bound, "bound", ha="center", va="center", color=INK)
+    write(right, 0, 1.2 * large.error_bound, "bound", color=INK)
     right.set_xlabel("x")
     right.set_title(f"Error with {large.entries:,} entries")
     worst = float(np.abs(error).max())

@@ -6,15 +6,16 @@ Lesson the_network_as_a_pipeline shows them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from labkit.figures.style import BLUE, CARD, INK, PALE, QUIET, SKY, canvas, show
+from labkit.figures import shapes
+from labkit.figures.shapes import arrow, write
+from labkit.figures.style import BLUE, CARD, INK, PALE, QUIET, SKY, Axes, canvas, show
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from labkit.fpga.pipeline_runs import WatchedRun
 
 SPAN = 256  # cycles that are drawn as one
@@ -68,12 +69,12 @@ def blocks() -> None:
     for place, box in enumerate(CONTROL):
         _draw_box(axes, place, 0, box, CARD)
     _draw_arrow(axes, (_left(0) - 0.5, 0), (_left(0) - 0.05, 0))
-    axes.text(_left(0) - 0.5, -0.18, "s_axi", ha="center", va="bottom", fontsize=8)
+    write(axes, _left(0) - 0.5, -0.18, "s_axi", 8, va="bottom")
     _between(axes, 0, 0, both=True)
     _between(axes, 1, 0)
     _between(axes, 2, 0)
     _draw_arrow(axes, (_middle(1), -0.95), (_middle(1), -_HEIGHT / 2 - 0.05))
-    axes.text(_middle(1) + 0.1, -0.95, "s_axis", ha="left", va="center", fontsize=8)
+    write(axes, _middle(1) + 0.1, -0.95, "s_axis", 8, ha="left")
     for row, line in enumerate(NETWORK, start=1):
         for place, box in enumerate(line):
             _draw_box(axes, place, row, box, SKY if box.name in WEIGHED else PALE)
@@ -85,17 +86,8 @@ def blocks() -> None:
     end = len(NETWORK[-1])
     y = len(NETWORK) * _ROW
     _draw_arrow(axes, (_left(end - 1) + _WIDTH, y), (_left(end), y))
-    axes.text(
-        _left(end) + 0.1,
-        y,
-        "logits, through job_control to m_axis",
-        va="center",
-        fontsize=8,
-    )
-    axes.set_xlim(-0.75, _left(6))
-    axes.set_ylim(len(NETWORK) * _ROW + 0.65, -1.2)
-    axes.set_aspect("equal")
-    axes.axis("off")
+    write(axes, _left(end) + 0.1, y, "logits, through job_control to m_axis", 8, ha="left")
+    shapes.bare(axes, (-0.75, _left(6)), (len(NETWORK) * _ROW + 0.65, -1.2), "equal")
     lines = "; ".join(", ".join(f"{b.name} ({b.file})" for b in line) for line in NETWORK)
     control = ", ".join(f"{box.name} ({box.file})" for box in CONTROL)
     show(
@@ -170,16 +162,11 @@ def _middle(place: int) -> float:
 
 
 def _draw_box(axes: Axes, place: int, row: int, box: Box, fill: str) -> None:
-    from matplotlib.patches import Rectangle
-
     x, y = _left(place), row * _ROW
-    corner = (x, y - _HEIGHT / 2)
-    axes.add_patch(
-        Rectangle(corner, _WIDTH, _HEIGHT, facecolor=fill, edgecolor=BLUE, linewidth=1.1)
-    )
-    middle = x + _WIDTH / 2
-    axes.text(middle, y - 0.14, box.name, ha="center", va="center", fontsize=8.5)
-    axes.text(middle, y + 0.2, box.file, ha="center", va="center", fontsize=6.8)
+    look = {"edge": BLUE, "linewidth": 1.1}
+    shapes.box(axes, x, y - _HEIGHT / 2, _WIDTH, _HEIGHT, fill, **look)
+    write(axes, _middle(place), y - 0.14, box.name, 8.5)
+    write(axes, _middle(place), y + 0.2, box.file, 6.8)
 
 
 def _between(axes: Axes, place: int, row: int, both: bool = False) -> None:
@@ -204,7 +191,7 @@ def _draw_beats(axes: Axes) -> None:
     ends = [_middle(0), _middle(2)]
     axes.plot([ends[1], ends[1]], [_HEIGHT / 2, rail], color=BLUE, lw=1.6)
     axes.plot(ends, [rail, rail], color=BLUE, lw=1.6)
-    axes.text(ends[1] + 0.12, rail, "beats; in the rows below, too", va="center", fontsize=8)
+    write(axes, ends[1] + 0.12, rail, "beats; in the rows below, too", 8, ha="left")
     for row, line in enumerate(NETWORK, start=1):
         top = row * _ROW - _HEIGHT / 2
         for place, box in enumerate(line):
@@ -212,10 +199,8 @@ def _draw_beats(axes: Axes) -> None:
                 start = rail if row == 1 else top - 0.26
                 _draw_arrow(axes, (_middle(place), start), (_middle(place), top - 0.02), color=BLUE)
                 if row > 1:
-                    label = (_middle(place) + 0.08, top - 0.14)
-                    axes.text(*label, "beats", va="center", fontsize=7, color=BLUE)
+                    x = _middle(place) + 0.08
+                    write(axes, x, top - 0.14, "beats", 7, ha="left", color=BLUE)
 
 
-def _draw_arrow(axes: Axes, start: tuple, end: tuple, style: str = "->", color: str = INK) -> None:
-    how = {"arrowstyle": style, "color": color, "linewidth": 1.1, "shrinkA": 0, "shrinkB": 0}
-    axes.annotate("", end, start, arrowprops=how)
+_draw_arrow = partial(arrow, linewidth=1.1)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from labkit.distributed.published_scaling import CLOSE
 from labkit.figures import canvas, show
+from labkit.figures.shapes import name_rows
 from labkit.figures.style import BLUE, CARD, ORANGE, PALE, QUIET
 
 if TYPE_CHECKING:
@@ -34,11 +35,9 @@ def published_picture(results: Sequence[PublishedResult]) -> None:
         by_constant = result.constant_error()
         if by_constant is not None and not result.fitted:
             axes.plot([by_constant], [row + 0.24], "x", color=ORANGE, markersize=5)
-    axes.set_yticks(range(len(results)), [result.name for result in results], fontsize=8)
-    axes.set_ylim(len(results) - 0.4, -0.6)
+    name_rows(axes, [result.name for result in results], line=True, fontsize=8)
     meanings = f"point: the model, hollow: fitted to it; cross: a constant; pale: {CLOSE} % or less"
     axes.set_xlabel(f"prediction beside what was published, percent\n{meanings}", fontsize=9)
-    axes.tick_params(left=False)
     others = [result for result in results if not result.fitted]
     close = sum(abs(result.error()) <= CLOSE for result in others)
     worst = max(results, key=lambda result: abs(result.error()))

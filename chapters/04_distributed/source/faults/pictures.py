@@ -6,20 +6,15 @@ intervals_picture   the share of time that checkpoints and faults cost, against 
 guesses_table       guesses beside results, and by how much they miss them
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from labkit.figures import canvas, show, table
-from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, QUIET, SKY
+from labkit.figures.shapes import Place, arrow, bare, name_rows, note, write
+from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, QUIET, SKY, Axes
 from labkit.provenance import Quantity, rounded
 from labkit_lessons.distributed.faults.checkpoint_interval import predicted_share
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 ROWS = {"chief": 2.0, "worker": 1.0, "ps": 0.0}  # height of each role
 FILLS = {"chief": PALE, "worker": SKY, "ps": BLUE}
@@ -42,9 +37,7 @@ def roles_picture(cluster: Mapping[str, list[str]]) -> None:
             _process(axes, role, index, address, place)
     _between(axes, 1.5, "steps to do", QUIET)
     _between(axes, 0.5, "weights, and what to subtract", ORANGE)
-    axes.set_xlim(-3.6, 3.6)
-    axes.set_ylim(-0.35, 2.35)
-    axes.axis("off")
+    bare(axes, (-3.6, 3.6), (-0.35, 2.35))
     show(
         figure,
         f"{len(cluster['chief'])} coordinator above {len(cluster['worker'])} workers, and these "
@@ -71,17 +64,15 @@ def twice_picture() -> None:
         _message(axes, rows[source], rows[target], moment, label, colour)
     for moment in (3.0, 8.0):
         axes.plot(moment, rows["server"], "o", color=BLUE, markersize=9)
-    axes.annotate("applied", (3.0, 3), (0, -17), textcoords="offset points", ha="center")
-    axes.annotate("applied again", (8.0, 3), (0, -17), textcoords="offset points", ha="center")
+    note(axes, "applied", (3.0, 3), (0, -17), ha="center")
+    note(axes, "applied again", (8.0, 3), (0, -17), ha="center")
     axes.plot(4.2, rows["a worker"], "x", color=INK, markersize=11, markeredgewidth=3)
-    axes.annotate("killed", (4.2, 1), (9, -4), textcoords="offset points", fontsize=9)
-    axes.set_yticks(list(rows.values()), list(rows))
+    note(axes, "killed", (4.2, 1), (9, -4), fontsize=9)
+    name_rows(axes, list(rows))
     axes.set_ylim(3.75, -0.4)
     axes.set_xlim(0, 10)
     axes.set_xticks([])
     axes.set_xlabel("time")
-    axes.spines["left"].set_visible(False)
-    axes.tick_params(left=False)
     show(
         figure,
         "Four rows over time. The coordinator gives step 700 to a worker, whose change the server "
@@ -108,9 +99,7 @@ def intervals_picture(
     axes.plot(line, formula, color=BLUE, label="predicted")
     axes.plot(minutes, counted, "o", color=ORANGE, label="counted")
     axes.axvline(best / 60, color=QUIET, linewidth=0.8, zorder=0)
-    axes.annotate(
-        f"{best / 60:.0f} minutes", (best / 60, 2), (5, 0), textcoords="offset points", fontsize=9
-    )
+    note(axes, f"{best / 60:.0f} minutes", (best / 60, 2), (5, 0), fontsize=9)
     axes.set_xscale("log")
     axes.set_xticks(minutes, [f"{minute:g}" for minute in minutes])
     axes.minorticks_off()
@@ -142,7 +131,7 @@ def _miss(difference: float) -> str:
     return f"{said} too high" if difference > 0 else f"{said} too low"
 
 
-def _places(cluster: Mapping[str, list[str]]) -> dict[str, list[tuple[float, float]]]:
+def _places(cluster: Mapping[str, list[str]]) -> dict[str, list[Place]]:
     """The middle of each process, in a row for each role."""
     found = {}
     for role, members in cluster.items():
@@ -151,35 +140,23 @@ def _places(cluster: Mapping[str, list[str]]) -> dict[str, list[tuple[float, flo
     return found
 
 
-def _process(axes: Axes, role: str, index: int, address: str, place: tuple[float, float]) -> None:
+def _process(axes: Axes, role: str, index: int, address: str, place: Place) -> None:
     from matplotlib.patches import FancyBboxPatch
 
     width, height = BOX
     corner = place[0] - width / 2, place[1] - height / 2
-    axes.add_patch(
-        FancyBboxPatch(
-            corner, width, height, boxstyle="round,pad=0.03", facecolor=FILLS[role], edgecolor=CARD
-        )
-    )
+    look = {"boxstyle": "round,pad=0.03", "facecolor": FILLS[role], "edgecolor": CARD}
+    axes.add_patch(FancyBboxPatch(corner, width, height, **look))
     name = NAMES[role] if role == "chief" else f"{NAMES[role]} {index}"
     ink = CARD if role == "ps" else INK
-    axes.text(*place, f"{name}\n{address}", ha="center", va="center", fontsize=8.5, color=ink)
+    write(axes, *place, f"{name}\n{address}", 8.5, color=ink)
 
 
-def _arrow(
-    axes: Axes, source: tuple[float, float], target: tuple[float, float], colour: str, style: str
-) -> None:
+def _arrow(axes: Axes, source: Place, target: Place, colour: str, style: str) -> None:
     """From the lower edge of one process to the upper edge of another."""
     reach = BOX[1] / 2 + 0.05
     begin, end = (source[0], source[1] - reach), (target[0], target[1] + reach)
-    arrow = {
-        "arrowstyle": style,
-        "color": colour,
-        "linewidth": 1.2,
-        "shrinkA": 0,
-        "shrinkB": 0,
-    }
-    axes.annotate("", end, begin, arrowprops=arrow, zorder=0)
+    arrow(axes, begin, end, style, colour, linewidth=1.2).set_zorder(0)
 
 
 def _between(axes: Axes, height: float, said: str, colour: str) -> None:
@@ -188,15 +165,9 @@ def _between(axes: Axes, height: float, said: str, colour: str) -> None:
 
 
 def _message(axes: Axes, source: int, target: int, moment: float, label: str, colour: str) -> None:
-    arrow = {
-        "arrowstyle": "-|>",
-        "color": colour,
-        "linewidth": 1.6,
-        "shrinkA": 0,
-        "shrinkB": 3,
-    }
-    axes.annotate("", (moment + 0.4, target), (moment, source), arrowprops=arrow)
+    end = (moment + 0.4, target)
+    arrow(axes, (moment, source), end, "-|>", colour, linewidth=1.6, shrinkB=3)
     step = 0.5 if target > source else -0.5  # halfway to the next row, where no bar is
     along = step / (target - source)
     place = (moment + 0.4 * along, source + step)
-    axes.annotate(label, place, (7, 0), textcoords="offset points", fontsize=9, va="center")
+    note(axes, label, place, (7, 0), fontsize=9, va="center")

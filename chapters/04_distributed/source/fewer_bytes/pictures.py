@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from labkit.figures import canvas, show
-from labkit.figures.style import BLUE, INK, ORANGE, QUIET
+from labkit.figures.shapes import LINES
 
-LINES = ((BLUE, "-"), (ORANGE, "--"), (INK, ":"), (QUIET, "-."))
 SPAN = 20  # steps whose mean is drawn: single batches jump
 
 

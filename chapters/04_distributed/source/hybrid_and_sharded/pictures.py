@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 
 from labkit.distributed.live_bytes import ACTIVATIONS, GRADIENTS, PARAMETERS, STATE
 from labkit.figures import canvas, show
-from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, QUIET, SKY
+from labkit.figures.shapes import FILLS, bar, name_rows, write
+from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, QUIET, SKY, Axes
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from labkit.distributed.sharded.memory import State
     from labkit_lessons.distributed.hybrid_and_sharded.mesh_groups import Mesh
     from labkit_lessons.distributed.hybrid_and_sharded.trained import Run
@@ -30,7 +29,6 @@ LABELS = {
 }
 COLOURS = {PARAMETERS: BLUE, GRADIENTS: SKY, STATE: ORANGE, ACTIVATIONS: PALE}
 MEGA = 1e6
-FILLS = ((SKY, INK), (BLUE, CARD), ("#f6d7ae", INK), (ORANGE, INK))  # of groups; their numbers
 
 
 def memory_picture(runs: Mapping[str, Run], predicted: Mapping[str, State]) -> None:
@@ -56,21 +54,11 @@ def memory_picture(runs: Mapping[str, Run], predicted: Mapping[str, State]) -> N
         said.append(f"{name}: {held:.1f} MB after backward, {run.peak / MEGA:.1f} MB at the peak.")
     for kind, colour in COLOURS.items():
         axes.barh([0], [0], color=colour, label=LABELS[kind])
-    axes.plot(
-        [],
-        [],
-        color=INK,
-        marker="|",
-        linestyle="none",
-        markersize=11,
-        label="predicted",
-    )
-    axes.legend(loc="lower right", ncols=1, fontsize=8.5)
-    axes.set_yticks(list(ticks), list(ticks.values()))
-    axes.set_ylim(max(ticks) + 0.7, -0.7)
+    axes.plot([], [], "|", color=INK, markersize=11, label="predicted")
+    axes.legend(loc="lower right", fontsize=8.5)
+    name_rows(axes, ticks, 0.7, line=True)
     axes.set_xlim(right=1.2 * max(run.peak for run in runs.values()) / MEGA)  # for the legend
     axes.set_xlabel("MB in one rank, counted")
-    axes.tick_params(left=False)
     show(figure, f"Bytes of one rank by kind, with predicted marks. {' '.join(said)}")
 
 
@@ -102,16 +90,14 @@ def mesh_picture(mesh: Mesh) -> None:
         place = mesh.coordinates(rank)
         fill, ink = FILLS[place[first] % len(FILLS)]
         x, y = place[second], place[first]
-        axes.broken_barh([(x - 0.46, 0.92)], (y - 0.42, 0.84), facecolor=fill, edgecolor=CARD)
-        axes.text(x, y, f"rank {rank}", color=ink, ha="center", va="center")
+        bar(axes, y, x - 0.46, 0.92, 0.84, fill)
+        write(axes, x, y, f"rank {rank}", color=ink)
     axes.set_xticks(range(columns), [f"{second} {place}" for place in range(columns)])
-    axes.set_yticks(range(rows), [f"{first} {place}" for place in range(rows)])
+    name_rows(axes, [f"{first} {place}" for place in range(rows)])
     axes.xaxis.tick_top()
     axes.set_xlim(-0.6, columns - 0.4)
-    axes.set_ylim(rows - 0.4, -0.6)
-    axes.tick_params(left=False, top=False, colors=QUIET)
-    for spine in axes.spines.values():
-        spine.set_visible(False)
+    axes.tick_params(top=False, colors=QUIET)
+    axes.spines[:].set_visible(False)
     shown = "; ".join(f"groups along {side}: {_listed(mesh.groups(side))}" for side in mesh.sides)
     show(figure, f"A mesh of {mesh.text} ranks; {shown}.")
 

@@ -12,16 +12,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from labkit.figures import canvas, show
-from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, QUIET, SKY
+from labkit.figures.shapes import FILLS, bar, name_rows, note, write
+from labkit.figures.style import BLUE, PALE, QUIET, Axes
 from labkit.provenance import counted
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from labkit.distributed.overlap import Span, Timeline
     from labkit.distributed.readiness import Ready
 
-FILLS = ((SKY, INK), (BLUE, CARD), ("#f6d7ae", INK), (ORANGE, INK))  # of buckets, in turn; its text
 ROOM = 0.022  # of the axis: a narrower box has no room for its number
 MS = 1e3  # in a second
 
@@ -42,12 +40,10 @@ def readiness_picture(ready: Sequence[Ready], begin: float, word: str = "measure
         axes.plot([0, moment], [row, row], color=PALE, linewidth=1.2, zorder=1)
         axes.plot([moment], [row], color=BLUE, marker="o", markersize=6, zorder=2)
         size = counted(gradient.bytes, "B", "recorded gradients").number
-        axes.annotate(size, (moment, row), (8, 0), textcoords="offset points", va="center")
-    axes.set_yticks(range(len(ready)), [gradient.name for gradient in ready])
-    axes.set_ylim(len(ready) - 0.4, -0.6)
+        note(axes, size, (moment, row), (8, 0), va="center")
+    name_rows(axes, [gradient.name for gradient in ready], line=True)
     axes.set_xlim(0, 1.18 * end)  # room for the last one's bytes
     axes.set_xlabel(f"ms since the backward began, {word}")
-    axes.tick_params(left=False)
     said = ", ".join(gradient.name for gradient in ready)
     show(
         figure,
@@ -77,13 +73,11 @@ def overlap_picture(timelines: Mapping[str, Timeline], word: str = "measured") -
             _draw_span(axes, link, span, span.number, end)
         rows[computes] = f"{name}: backward"
         rows[link] = "link"
-        _draw_end(axes, computes, MS * timeline.seconds)
-    axes.set_yticks(list(rows), list(rows.values()))
-    axes.set_ylim(max(rows) + 0.6, -0.6)
+        done = MS * timeline.seconds  # when every gradient is the mean
+        axes.plot([done, done], [computes - 0.5, computes + 1.5], color=QUIET, linewidth=1.2)
+    name_rows(axes, rows)
     axes.set_xlim(0, 1.01 * end)
     axes.set_xlabel(f"ms, {word}; layers above, buckets below, by number")
-    axes.spines["left"].set_visible(False)
-    axes.tick_params(left=False)
     said = [_said(name, timeline) for name, timeline in timelines.items()]
     show(figure, f"Backward and all-reduces, {word}. {' '.join(said)}")
 
@@ -101,21 +95,10 @@ def _draw_span(axes: Axes, y: float, span: Span, bucket: int, end: float) -> Non
     """A box in the colour of a bucket, with the span's number where there is room."""
     fill, ink = FILLS[bucket % len(FILLS)]
     left, width = MS * span.begin, MS * (span.end - span.begin)
-    axes.broken_barh([(left, width)], (y - 0.45, 0.9), facecolor=fill, edgecolor=CARD)
+    bar(axes, y, left, width, 0.9, fill)
     number = f"{span.number}"
     if width > ROOM * (1 + len(number)) / 2 * end:
-        middle = left + width / 2
-        axes.text(middle, y, number, color=ink, fontsize=8.5, ha="center", va="center")
-
-
-def _draw_end(axes: Axes, computes: float, end: float) -> None:
-    """The moment at which every gradient is the mean."""
-    axes.plot(
-        [end, end],
-        [computes - 0.5, computes + 1.5],
-        color=QUIET,
-        linewidth=1.2,
-    )
+        write(axes, left + width / 2, y, number, 8.5, color=ink)
 
 
 def _said(name: str, timeline: Timeline) -> str:

@@ -15,14 +15,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from labkit.figures import canvas, show
-from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, QUIET, SKY
+from labkit.figures.shapes import LINES, arrow, bar, bare, name_rows, write
+from labkit.figures.style import BLUE, CARD, ORANGE, PALE, SKY, Axes
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from labkit.distributed.parameter_server.arrivals import Arrivals, Event
 
-LINES = ((BLUE, "-"), (ORANGE, "--"), (INK, ":"), (QUIET, "-."))
 SPAN = 40  # gradients whose mean loss is drawn: single batches jump
 CEILING = 3.0  # of the axis of losses: what diverges leaves the picture
 MS = 1e3  # in a second
@@ -84,21 +82,13 @@ def _draw_half_step(axes: Axes, title: str, held: Sequence, travels: Sequence, u
         _draw_box(axes, x, 0.0, f"worker {worker}", PALE)
         for server, other in enumerate(places):
             begin, end = ((x, 0.45), (other, 2.5)) if up else ((other, 2.5), (x, 0.45))
-            axes.annotate("", end, begin, arrowprops={"arrowstyle": "->", "color": BLUE, "lw": 1.3})
+            arrow(axes, begin, end, color=BLUE, lw=1.3, shrinkA=2, shrinkB=2)
             share = _share_of_the_way(straight=worker == server, up=up)
             middle = (x + share * (other - x), 0.45 + share * 2.05)
-            axes.text(
-                *middle,
-                _numbers(travels[worker][server]),
-                ha="center",
-                va="center",
-                fontsize=9,
-                bbox={"facecolor": CARD, "edgecolor": "none", "pad": 1.0},
-            )
+            behind = {"facecolor": CARD, "edgecolor": "none", "pad": 1.0}
+            write(axes, *middle, _numbers(travels[worker][server]), 9, bbox=behind)
     axes.set_title(title)
-    axes.set_xlim(-0.2, 5.2)
-    axes.set_ylim(-0.5, 3.6)
-    axes.set_axis_off()
+    bare(axes, (-0.2, 5.2), (-0.5, 3.6))
 
 
 def _share_of_the_way(straight: bool, up: bool) -> float:
@@ -110,7 +100,7 @@ def _share_of_the_way(straight: bool, up: bool) -> float:
 
 def _draw_box(axes: Axes, x: float, y: float, text: str, fill: str) -> None:
     box = {"facecolor": fill, "edgecolor": "none", "boxstyle": "round,pad=0.4"}
-    axes.text(x, y, text, ha="center", va="center", fontsize=9.5, bbox=box)
+    write(axes, x, y, text, 9.5, bbox=box)
 
 
 def _numbers(values: Sequence[float]) -> str:
@@ -126,12 +116,9 @@ def workers_picture(arrivals: Mapping[str, Arrivals], until: float) -> None:
     The number in a step is its staleness: the gradients applied between its pull and its push. For
     a name that begins with "synchronous" it is 0, since a step's gradients are applied together.
     """
-    import numpy as np
-
-    figure, panels = canvas(7.5, 0.8 + 1.25 * len(arrivals), rows=len(arrivals))
-    panels = np.atleast_1d(panels)
+    figure, _ = canvas(7.5, 0.8 + 1.25 * len(arrivals), rows=len(arrivals))
     said = []
-    for axes, (name, order) in zip(panels, arrivals.items(), strict=True):
+    for axes, (name, order) in zip(figure.axes, arrivals.items(), strict=True):
         steps = _steps(order.events)
         together = name.startswith("synchronous")
         workers = 1 + max(event.worker for event in order.events)
@@ -143,14 +130,11 @@ def workers_picture(arrivals: Mapping[str, Arrivals], until: float) -> None:
         done = sum(push.moment <= until for _, push, _ in steps)
         said.append(f"{name}: {done} steps end within {MS * until:g} ms")
         axes.set_title(name, fontsize=10)
-        axes.set_yticks(range(workers), [f"worker {w}" for w in range(workers)], fontsize=8.5)
-        axes.set_ylim(workers - 0.4, -0.6)
+        name_rows(axes, [f"worker {worker}" for worker in range(workers)], fontsize=8.5)
         axes.set_xlim(0, MS * until)
-        axes.spines["left"].set_visible(False)
-        axes.tick_params(left=False)
-        if axes is not panels[-1]:
+        if axes is not figure.axes[-1]:
             axes.set_xticklabels([])
-    panels[-1].set_xlabel("virtual ms; in each step its staleness; gaps are waits")
+    axes.set_xlabel("virtual ms; in each step its staleness; gaps are waits")
     show(figure, "; ".join(said) + ".")
 
 
@@ -173,14 +157,9 @@ def _draw_step(
     axes: Axes, pull: Event, push: Event, staleness: int, colour: str, until: float
 ) -> None:
     left, right = MS * pull.moment, MS * min(push.moment, until)
-    axes.broken_barh(
-        [(left, right - left)], (pull.worker - 0.38, 0.76), facecolor=colour, edgecolor=CARD
-    )
+    bar(axes, pull.worker, left, right - left, 0.76, colour)
     if push.moment <= until:
-        middle = (left + right) / 2
-        axes.text(
-            middle, pull.worker, f"{staleness}", color=CARD, fontsize=8, ha="center", va="center"
-        )
+        write(axes, (left + right) / 2, pull.worker, f"{staleness}", 8, color=CARD)
 
 
 # --- losses and staleness
@@ -228,19 +207,15 @@ def staleness_picture(runs: Mapping[str, Noted], slowest: int) -> None:
 
     slowest   the worker whose gradients are drawn in the second colour
     """
-    import numpy as np
-
     most = max(max(run.staleness) for run in runs.values())
-    figure, panels = canvas(7.5, 2.5, columns=len(runs))
-    panels = np.atleast_1d(panels)
+    figure, _ = canvas(7.5, 2.5, columns=len(runs))
     said = []
-    for axes, (name, run) in zip(panels, runs.items(), strict=True):
+    for axes, (name, run) in zip(figure.axes, runs.items(), strict=True):
         total = len(run.staleness)
-        fast = Counter(s for s, w in zip(run.staleness, run.workers, strict=True) if w != slowest)
-        slow = Counter(s for s, w in zip(run.staleness, run.workers, strict=True) if w == slowest)
+        seen = Counter(zip(run.staleness, (w == slowest for w in run.workers), strict=True))
         places = range(most + 1)
-        below = [fast[place] / total for place in places]
-        above = [slow[place] / total for place in places]
+        below = [seen[place, False] / total for place in places]
+        above = [seen[place, True] / total for place in places]
         axes.bar(places, below, color=BLUE, label="the others")
         axes.bar(places, above, bottom=below, color=ORANGE, label=f"worker {slowest}")
         axes.set_title(name, fontsize=10)
@@ -248,6 +223,6 @@ def staleness_picture(runs: Mapping[str, Noted], slowest: int) -> None:
         axes.set_ylim(0, 1)
         mean = sum(run.staleness) / total
         said.append(f"{name}: {mean:.1f} on average, at most {max(run.staleness)}.")
-    panels[0].set_ylabel("share of the gradients")
-    panels[-1].legend(fontsize=8.5, frameon=False)
+    figure.axes[0].set_ylabel("share of the gradients")
+    axes.legend(fontsize=8.5, frameon=False)
     show(figure, f"Staleness of the gradients. {' '.join(said)}")

@@ -6,18 +6,13 @@ One convention for all: stage 0 at the top, time to the right from the first pie
 for each piece with the number of its micro-batch. What stays white is the bubble.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from labkit.distributed.pipeline.predictions import Span, Spans, idle_share, seconds_of
 from labkit.distributed.pipeline.schedules import FORWARD
 from labkit.figures import canvas, show
-from labkit.figures.style import BLUE, CARD, INK, ORANGE, QUIET
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from labkit.figures.shapes import bar, key, name_rows, write
+from labkit.figures.style import BLUE, CARD, INK, ORANGE, QUIET, Axes
 
 MS = 1e3
 FILLS = {FORWARD: (BLUE, CARD), "B": (ORANGE, INK)}  # of a box, and of the number in it
@@ -39,14 +34,12 @@ def schedule_picture(panels: Mapping[str, Spans], unit: str = "ms") -> None:
     end = scale * max(seconds_of(spans) for spans in panels.values())
     heights = [len(spans) for spans in panels.values()]
     height = 0.9 + 0.42 * len(panels) + 0.3 * sum(heights)
-    figure, grid = canvas(7.5, height, rows=len(panels), height_ratios=heights)
-    every = [grid] if len(panels) == 1 else list(grid)
-    for axes, (name, spans) in zip(every, panels.items(), strict=True):
+    figure, _ = canvas(7.5, height, rows=len(panels), height_ratios=heights)
+    for axes, (name, spans) in zip(figure.axes, panels.items(), strict=True):
         _draw_panel(axes, name, spans, scale, end)
-    every[-1].set_xlabel(unit)
-    for kind in dict.fromkeys(s.work.kind for p in panels.values() for row in p for s in row):
-        every[0].scatter([], [], marker="s", color=FILLS[kind][0], label=NAMES[kind])
-    figure.legend(loc="outside lower center", ncols=2, fontsize=9, frameon=False)
+    axes.set_xlabel(unit)
+    kinds = [span.work.kind for spans in panels.values() for row in spans for span in row]
+    key(figure, 2, {NAMES[kind]: FILLS[kind][0] for kind in kinds})
     said = " ".join(_said(name, spans, scale, unit) for name, spans in panels.items())
     show(figure, f"Stages as rows, time to the right. {said}")
 
@@ -59,39 +52,17 @@ def _draw_panel(axes: Axes, name: str, spans: Spans, scale: float, end: float) -
             _draw_box(axes, stage, span, scale, zero, end)
     axes.axvline(scale * seconds_of(spans), color=QUIET, linewidth=1.2)
     axes.set_title(name, fontsize=10, loc="left")
-    axes.set_yticks(
-        range(len(spans)),
-        [f"stage {stage}" for stage in range(len(spans))],
-    )
-    axes.set_ylim(len(spans) - 0.4, -0.6)
+    name_rows(axes, [f"stage {stage}" for stage in range(len(spans))])
     axes.set_xlim(0, 1.01 * end)
-    axes.spines["left"].set_visible(False)
-    axes.tick_params(left=False)
 
 
-def _draw_box(axes: Axes, y: int, span: Span, scale: float, zero: float, end: float) -> None:
-    fill, ink = FILLS[span.work.kind]
-    left = scale * (span.begin - zero)
-    width = scale * (span.end - span.begin)
-    down = (y - 0.38, 0.76)
-    axes.broken_barh(
-        [(left, width)],
-        down,
-        facecolor=fill,
-        edgecolor=CARD,
-        linewidth=0.8,
-    )
+def _draw_box(axes: Axes, y: int, piece: Span, scale: float, zero: float, end: float) -> None:
+    fill, ink = FILLS[piece.work.kind]
+    left = scale * (piece.begin - zero)
+    width = scale * (piece.end - piece.begin)
+    bar(axes, y, left, width, 0.76, fill, linewidth=0.8)
     if width > NARROW * end:
-        number = str(span.work.batch)
-        axes.text(
-            left + width / 2,
-            y,
-            number,
-            color=ink,
-            ha="center",
-            va="center",
-            fontsize=8.5,
-        )
+        write(axes, left + width / 2, y, str(piece.work.batch), 8.5, color=ink)
 
 
 def _said(name: str, spans: Spans, scale: float, unit: str) -> str:

@@ -3,19 +3,14 @@
 Requests are numbered from 0 in order of arrival, in all pictures alike; step 1 is the first one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from labkit.figures import canvas, show
-from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, QUIET, SKY
+from labkit.figures.shapes import bar, bare, factors, name_rows, write
+from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, QUIET, SKY, Axes
 from labkit_lessons.distributed.serving.maps import Slot, counts
 from labkit_lessons.distributed.serving.requests import demand_count
 from labkit_lessons.distributed.serving.runs import Run, percentile
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 FILLS = (
     (BLUE, CARD),
@@ -23,7 +18,6 @@ FILLS = (
     (ORANGE, INK),
     (QUIET, CARD),
 )  # of a request, and of its number; in turn
-TICKS = (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # by factors
 LINES = ((ORANGE, "s"), (SKY, "^"), (BLUE, "o"))
 
 
@@ -33,19 +27,15 @@ def rows_picture(runs: Mapping[str, Run]) -> None:
     last = max(len(run.steps) for run in runs.values())
     height = 0.9 + sum(0.5 + 0.3 * run.rows for run in runs.values())
     heights = [run.rows for run in runs.values()]
-    figure, grid = canvas(7.5, height, rows=len(runs), height_ratios=heights)
-    panels = [grid] if len(runs) == 1 else list(grid)
-    for axes, (name, run) in zip(panels, runs.items(), strict=True):
+    figure, _ = canvas(7.5, height, rows=len(runs), height_ratios=heights)
+    for axes, (name, run) in zip(figure.axes, runs.items(), strict=True):
         for place, step in enumerate(run.steps):
             for row in step.rows:
                 _cell(axes, place + 0.5, row.place, row.request, row.useful)
         axes.set_title(name, fontsize=10, loc="left")
-        axes.set_yticks(range(run.rows), [f"row {place}" for place in range(run.rows)])
-        axes.set_ylim(run.rows - 0.4, -0.6)
+        name_rows(axes, [f"row {place}" for place in range(run.rows)])
         axes.set_xlim(0.5, last + 0.5)
-        axes.spines["left"].set_visible(False)
-        axes.tick_params(left=False)
-    panels[-1].set_xlabel("step")
+    axes.set_xlabel("step")
     said = " ".join(_steps_in_words(name, run) for name, run in runs.items())
     show(figure, f"The rows of the batch, steps to the right. {said}")
 
@@ -55,18 +45,15 @@ def cache_picture(maps: Mapping[str, Sequence[Slot]], width: int) -> None:
     _refuse_none("cache_picture", maps)
     demand_count("cache_picture: width", width, "slots")
     rows = max((len(slots) + width - 1) // width for slots in maps.values())
-    figure, grid = canvas(7.5, 0.8 + 0.22 * rows, columns=len(maps))
-    panels = [grid] if len(maps) == 1 else list(grid)
-    for axes, (name, slots) in zip(panels, maps.items(), strict=True):
+    figure, _ = canvas(7.5, 0.8 + 0.22 * rows, columns=len(maps))
+    for axes, (name, slots) in zip(figure.axes, maps.items(), strict=True):
         for place, slot in enumerate(slots):
             _cache_cell(axes, place % width, place // width, slot)
         held, empty, free = counts(slots)
         axes.set_title(
             f"{name}: {held} hold a token,\n{empty} only reserved, {free} free", fontsize=9
         )
-        axes.set_xlim(-0.55, width - 0.45)
-        axes.set_ylim(rows - 0.4, -0.6)
-        axes.set_axis_off()
+        bare(axes, (-0.55, width - 0.45), (rows - 0.4, -0.6))
     said = " ".join(_map_in_words(name, slots) for name, slots in maps.items())
     show(figure, f"The slots of the cache, a square each. {said}")
 
@@ -86,9 +73,7 @@ def latency_picture(runs: Mapping[str, Run]) -> None:
     for percent in (50, 99):
         axes.axhline(percent, color=QUIET, linewidth=0.8, linestyle=":")
     axes.set_xscale("log")
-    ticks = [tick for tick in TICKS if axes.get_xlim()[0] <= tick <= axes.get_xlim()[1]]
-    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-    axes.minorticks_off()
+    factors(axes.xaxis)
     axes.set_yticks([0, 25, 50, 75, 99], ["0", "25", "50", "75", "99"])
     axes.set_xlabel("latency in s")
     axes.set_ylabel("% of requests done")
@@ -109,13 +94,8 @@ def load_picture(
     for axes, percent in zip(panels, (50, 99), strict=True):
         curves = _curves(runs, percent)
         for (name, points), (colour, marker) in zip(curves.items(), LINES, strict=False):
-            axes.plot(
-                list(points),
-                list(points.values()),
-                color=colour,
-                marker=marker,
-                label=name,
-            )
+            line = zip(*points.items(), strict=True)
+            axes.plot(*line, color=colour, marker=marker, label=name)
             listed = ", ".join(f"{points[load]:.3g} s at {load:g}" for load in points)
             said.append(f"p{percent}, {name}: {listed}.")
         for capacity, (colour, _) in zip((capacities or {}).values(), LINES, strict=False):
@@ -144,10 +124,7 @@ def _by_factors(axes: Axes, loads: Sequence[float]) -> None:
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.set_xticks(loads, [f"{load:g}" for load in loads])
-    low, high = axes.get_ylim()
-    ticks = [tick for tick in TICKS if low <= tick <= high]
-    axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
-    axes.minorticks_off()
+    factors(axes.yaxis)
 
 
 def _refuse_none(who: str, things: Mapping) -> None:
@@ -157,42 +134,20 @@ def _refuse_none(who: str, things: Mapping) -> None:
 
 def _cell(axes: Axes, left: float, place: int, request: int, useful: bool) -> None:
     fill, ink = FILLS[request % len(FILLS)]
-    box = {"facecolor": fill, "edgecolor": CARD, "linewidth": 0.8}
-    if not useful:
-        box = {"facecolor": CARD, "edgecolor": QUIET, "linewidth": 0.5, "hatch": "////"}
-        ink = None
-    axes.broken_barh([(left, 1)], (place - 0.4, 0.8), **box)
-    if ink:
-        axes.text(
-            left + 0.5,
-            place,
-            request,
-            color=ink,
-            ha="center",
-            va="center",
-            fontsize=8,
-        )
+    if useful:
+        bar(axes, place, left, 1, 0.8, fill, linewidth=0.8)
+        write(axes, left + 0.5, place, request, 8, color=ink)
+    else:
+        bar(axes, place, left, 1, 0.8, CARD, edgecolor=QUIET, linewidth=0.5, hatch="////")
 
 
 def _cache_cell(axes: Axes, x: int, y: int, slot: Slot) -> None:
-    box = {"facecolor": CARD, "edgecolor": PALE, "linewidth": 0.6}
+    fill, edge = CARD, PALE
     if slot.owner is not None:
-        fill, ink = FILLS[slot.owner % len(FILLS)]
-        box = {"facecolor": fill, "edgecolor": CARD, "linewidth": 0.6}
-        if not slot.holds:
-            box["facecolor"] = PALE
-            ink = INK
-        axes.text(
-            x,
-            y,
-            slot.owner,
-            color=ink,
-            ha="center",
-            va="center",
-            fontsize=6,
-            zorder=3,
-        )
-    axes.broken_barh([(x - 0.5, 1)], (y - 0.45, 0.9), **box)
+        fill, ink = FILLS[slot.owner % len(FILLS)] if slot.holds else (PALE, INK)
+        edge = CARD
+        write(axes, x, y, slot.owner, 6, color=ink, zorder=3)
+    bar(axes, y, x - 0.5, 1, 0.9, fill, edgecolor=edge, linewidth=0.6)
 
 
 def _steps_in_words(name: str, run: Run) -> str:

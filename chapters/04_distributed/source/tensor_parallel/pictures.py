@@ -3,20 +3,14 @@
 layout_picture   attention above, the MLP below; every weight in the colours of the ranks
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from labkit.distributed.gpt.model import Config
 from labkit.distributed.tensor_parallel.split import refuse_wrong_ranks
 from labkit.figures import canvas, show
-from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, QUIET, SKY
+from labkit.figures.shapes import FILLS, arrow, bare, box, write
+from labkit.figures.style import CARD, PALE, QUIET, Axes
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-FILLS = ((SKY, INK), (BLUE, CARD), ("#f6d7ae", INK), (ORANGE, INK))  # of a rank, and its number's
 SIZE = 1.0  # of a side of D numbers, in the picture
 LONG = 2.2  # of one of 4D numbers
 GAP = 0.35
@@ -36,11 +30,8 @@ def layout_picture(config: Config, ranks: int) -> None:
     _draw_half(axes, 0.0, ranks, ("Q", "K", "V"), "heads", "output", SIZE)
     _draw_half(axes, below, ranks, ("expand",), "GELU", "contract", LONG)
     for middle, name in ((0.0, "attention"), (below, "MLP")):
-        axes.text(-0.3, middle, name, ha="right", va="center", fontweight="bold")
-    axes.set_xlim(-1.6, 9.1)
-    axes.set_ylim(below - LONG / 2 - 0.1, SIZE / 2 + 0.5)
-    axes.set_aspect("equal")
-    axes.axis("off")
+        write(axes, -0.3, middle, name, ha="right", fontweight="bold")
+    bare(axes, (-1.6, 9.1), (below - LONG / 2 - 0.1, SIZE / 2 + 0.5), "equal")
     show(figure, _said(config, ranks))
 
 
@@ -68,31 +59,22 @@ def _draw_half(
 
 def _draw_stream(axes: Axes, left: float, middle: float, name: str) -> float:
     """What every rank has whole; returns where the next thing begins."""
-    _box(axes, left, middle - SIZE / 2, STREAM, SIZE, PALE)
-    axes.text(left + STREAM / 2, middle + SIZE / 2 + 0.1, name, ha="center", fontsize=9)
+    box(axes, left, middle - SIZE / 2, STREAM, SIZE, PALE, **_LOOK)
+    _name(axes, left + STREAM / 2, middle + SIZE / 2, name)
     return left + STREAM + GAP
 
 
 def _draw_sum(axes: Axes, left: float, middle: float, direction: str) -> float:
     """An all-reduce: a line through which all ranks' numbers go in one direction."""
     tip, tail = (left + 0.62, left) if direction == "forward" else (left, left + 0.62)
-    arrow = {"arrowstyle": "-|>", "color": INK, "linewidth": 1.6}
-    axes.annotate("", (tip, middle), (tail, middle), arrowprops=arrow)
-    text = f"all-reduce\n{direction}"
-    axes.text(left + 0.31, middle - 0.14, text, ha="center", va="top", fontsize=7.5)
+    look = {"linewidth": 1.6, "shrinkA": 2, "shrinkB": 2}
+    arrow(axes, (tail, middle), (tip, middle), "-|>", **look)
+    write(axes, left + 0.31, middle - 0.14, f"all-reduce\n{direction}", 7.5, va="top")
     return left + 0.62 + GAP
 
 
 def _draw_between(axes: Axes, left: float, middle: float, name: str) -> float:
-    axes.text(
-        left + 0.3,
-        middle,
-        name,
-        ha="center",
-        va="center",
-        fontsize=8.5,
-        color=QUIET,
-    )
+    write(axes, left + 0.3, middle, name, 8.5, color=QUIET)
     return left + 0.6 + GAP
 
 
@@ -102,7 +84,7 @@ def _draw_columns(
     for rank in range(ranks):
         part = width / ranks
         _part(axes, left + rank * part, middle - SIZE / 2, part, SIZE, rank)
-    axes.text(left + width / 2, middle + SIZE / 2 + 0.1, name, ha="center", fontsize=9)
+    _name(axes, left + width / 2, middle + SIZE / 2, name)
 
 
 def _draw_rows(
@@ -111,20 +93,19 @@ def _draw_rows(
     for rank in range(ranks):
         part = height / ranks
         _part(axes, left, middle + height / 2 - (rank + 1) * part, SIZE, part, rank)
-    axes.text(left + SIZE / 2, middle + height / 2 + 0.1, name, ha="center", fontsize=9)
+    _name(axes, left + SIZE / 2, middle + height / 2, name)
 
 
 def _part(axes: Axes, left: float, bottom: float, width: float, height: float, rank: int) -> None:
     fill, ink = FILLS[rank]
-    _box(axes, left, bottom, width, height, fill)
-    x, y = left + width / 2, bottom + height / 2
-    axes.text(x, y, f"{rank}", color=ink, ha="center", va="center", fontsize=9)
+    box(axes, left, bottom, width, height, fill, f"{rank}", 9, ink, **_LOOK)
 
 
-def _box(axes: Axes, left: float, bottom: float, width: float, height: float, fill: str) -> None:
-    from matplotlib.patches import Rectangle
+def _name(axes: Axes, middle: float, top: float, name: str) -> None:
+    write(axes, middle, top + 0.1, name, 9, va="baseline")
 
-    axes.add_patch(Rectangle((left, bottom), width, height, facecolor=fill, edgecolor=CARD))
+
+_LOOK = {"edge": CARD, "linewidth": 1.0}
 
 
 def _said(config: Config, ranks: int) -> str:

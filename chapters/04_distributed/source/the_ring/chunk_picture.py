@@ -6,17 +6,13 @@ A row is a rank, a column is a chunk, here of a single number. The numbers are c
 steps themselves, without ranks. Lesson the_ring.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from labkit.figures.style import CARD, INK, ORANGE, PALE, SKY, canvas, show
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from labkit.distributed.ring_pictures import arriving
+from labkit.figures.shapes import arrow, bare, box, write
+from labkit.figures.style import CARD, INK, ORANGE, PALE, SKY, Axes, canvas, show
 
 MOST = 5  # ranks that can still be read
 
@@ -47,23 +43,18 @@ def stages(values: np.ndarray) -> tuple[list[Stage], list[Stage]]:
         raise ValueError(f"The picture has 2 to {MOST} ranks with as many chunks each.")
     now = values.copy()
     total = values.sum(0)
-    halves = []
-    for half in ("reduce-scatter", "all-gather"):
-        found = []
+    halves = ([], [])
+    for number, half in enumerate(("reduce-scatter", "all-gather")):
         for step in range(1, ranks + 1):
-            shift = step if half == "reduce-scatter" else step - 1
-            leaving = [(rank - shift) % ranks for rank in range(ranks)] if step < ranks else None
+            arrives = arriving(ranks, number * (ranks - 1) + step) if step < ranks else []
+            leaving = [chunk for _, chunk in arrives[1:] + arrives[:1]] or None
             before = f"after step {step - 1}" if step > 1 else "before step 1"
-            found.append(Stage(f"{half}: {before}", now.copy(), leaving, now == total))
-            if leaving is None:
-                break
-            sent = [now[rank, chunk] for rank, chunk in enumerate(leaving)]
-            for rank, chunk in enumerate(leaving):
-                target = (rank + 1) % ranks
-                kept = now[target, chunk] if half == "reduce-scatter" else 0
-                now[target, chunk] = kept + sent[rank]
-        halves.append(found)
-    return halves[0], halves[1]
+            halves[number].append(Stage(f"{half}: {before}", now.copy(), leaving, now == total))
+            sent = now.copy()
+            for rank, chunk in arrives:
+                kept = sent[rank, chunk] if half == "reduce-scatter" else 0
+                now[rank, chunk] = kept + sent[rank - 1, chunk]
+    return halves
 
 
 def ring_by_hand(values: np.ndarray) -> None:
@@ -79,41 +70,28 @@ def ring_by_hand(values: np.ndarray) -> None:
 
 def _draw(axes: Axes, stage: Stage) -> None:
     """A table of the ranks' chunks, with an arrow down to the next rank for each that leaves."""
-    from matplotlib.patches import Rectangle
-
     ranks = len(stage.values)
     for rank, chunk in np.ndindex(stage.values.shape):
         leaves = stage.leaving is not None and stage.leaving[rank] == chunk
         done = stage.finished[rank, chunk]
         fill = SKY if done else PALE if leaves else CARD
-        cell = Rectangle((chunk, rank * 1.5), 1, 1, facecolor=fill, edgecolor=INK, linewidth=0.6)
-        axes.add_patch(cell)
-        value = f"{stage.values[rank, chunk]:g}"
-        middle = rank * 1.5 + 0.5
-        axes.text(chunk + 0.5, middle, value, ha="center", va="center", size=9)
+        box(axes, chunk, rank * 1.5, 1, 1, fill, f"{stage.values[rank, chunk]:g}", 9)
         if leaves:
             _arrow(axes, rank, chunk, ranks)
-    bottom = 1.5 * ranks
     for rank in range(ranks):
-        axes.text(-0.15, rank * 1.5 + 0.5, f"rank {rank}", ha="right", va="center", size=8)
-    for chunk in range(ranks):
-        colour = INK
-        axes.text(chunk + 0.5, -0.75, f"{chunk}", ha="center", va="center", size=8, color=colour)
-    axes.text(-0.15, -0.75, "chunk", ha="right", va="center", size=8)
+        write(axes, -0.15, rank * 1.5 + 0.5, f"rank {rank}", 8, ha="right")
+        write(axes, rank + 0.5, -0.75, f"{rank}", 8, color=INK)
+    write(axes, -0.15, -0.75, "chunk", 8, ha="right")
     axes.set_title(stage.title.replace(": ", "\n"), size=9)
-    axes.set_xlim(-1.3, ranks + 0.1)
-    axes.set_ylim(bottom + 0.1, -1.1)
-    axes.axis("off")
+    bare(axes, (-1.3, ranks + 0.1), (1.5 * ranks + 0.1, -1.1))
 
 
 def _arrow(axes: Axes, rank: int, chunk: int, ranks: int) -> None:
     """From a rank's chunk to the rank below it; from the last one out, and in again at the top."""
     x = chunk + 0.5
-    style = {"arrowstyle": "-|>", "color": ORANGE, "linewidth": 1.6, "shrinkA": 0, "shrinkB": 0}
-    low = rank * 1.5 + 1.0
-    axes.annotate("", (x, low + 0.5), (x, low), arrowprops=style)
-    if rank == ranks - 1:
-        axes.annotate("", (x, 0.0), (x, -0.5), arrowprops=style)
+    starts = [rank * 1.5 + 1, -0.5] if rank == ranks - 1 else [rank * 1.5 + 1]
+    for y in starts:
+        arrow(axes, (x, y), (x, y + 0.5), "-|>", ORANGE, linewidth=1.6)
 
 
 def _in_words(stage: Stage) -> str:

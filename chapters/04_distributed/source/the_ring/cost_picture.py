@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from labkit.figures.style import BLUE, INK, ORANGE, QUIET, SKY, canvas, show
+from labkit.figures.shapes import shared_key
+from labkit.figures.style import BLUE, INK, ORANGE, QUIET, SKY, Axes, canvas, show
 from labkit.provenance import predicted
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from labkit.distributed.cost_model import CostModel
 
 STYLES = ((QUIET, ":"), (ORANGE, "--"), (BLUE, "-"), (INK, "-."), (SKY, "-"))
@@ -27,23 +26,16 @@ def costs_by_size(
     names   what a collective is called in the picture -> in the model: at most five
     mark    a size in bytes, at which a line is drawn
     """
-    figure, axes = canvas(7.5, 3.4, columns=len(ranks))
+    figure, _ = canvas(7.5, 3.4, columns=len(ranks))
     said = []
-    for panel, count in zip(np.atleast_1d(axes), ranks, strict=True):
+    for panel, count in zip(figure.axes, ranks, strict=True):
         _draw(panel, model, names, count, mark)
         costs = []
         for label, name in names.items():
             cost = predicted(model.predict(name, count, mark), "s", "the alpha-beta model")
             costs.append(f"{label} {cost.number}")
         said.append(f"{count:,} ranks: {', '.join(costs)}")
-    handles, labels = np.atleast_1d(axes)[0].get_legend_handles_labels()
-    place = {
-        "loc": "outside lower center",
-        "ncols": len(names),
-        "fontsize": 9,
-        "frameon": False,
-    }
-    figure.legend(handles, labels, **place)
+    shared_key(figure, len(names))
     size = predicted(mark, "B", "the picture").number
     show(figure, f"Predicted time over the tensor's size. At {size}: {'; '.join(said)}.")
 

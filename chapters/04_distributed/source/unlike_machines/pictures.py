@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from labkit.figures import canvas, show
-from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, QUIET, SKY
+from labkit.figures.shapes import bar, key, name_rows, shared_key, write
+from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, QUIET, SKY, Axes
 from labkit_lessons.distributed.unlike_machines.splits import (
     Group,
     Machine,
@@ -24,15 +25,12 @@ from labkit_lessons.distributed.unlike_machines.splits import (
 from labkit_lessons.distributed.unlike_machines.training import BYTES
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from labkit_lessons.distributed.unlike_machines.training import Run
 
 MS = 1e3  # in a second
 ROOM = 0.02  # of the axis: a narrower box has no room for its number
 # Of each run: colour, line and its width, so that equal lines do not hide each other.
 LINES = ((SKY, "-", 5.0), (ORANGE, "-", 3.0), (BLUE, "-", 1.6), (INK, ":", 1.6))
-HALF = 0.42  # of a box's height, in rows
 
 
 def split_picture(runs: Mapping[str, Run], steps: slice | None = None, word: str = "") -> None:
@@ -59,15 +57,11 @@ def split_picture(runs: Mapping[str, Run], steps: slice | None = None, word: str
             row += 1
         said.append(f"{name}: {_said(one)}")
         row += 0.8
-    for label, colour in (("computes", BLUE), ("waits", PALE), ("all-reduce", ORANGE)):
-        axes.scatter([], [], marker="s", color=colour, label=label)
-    figure.legend(loc="outside lower center", ncols=3, fontsize=9, frameon=False)
-    axes.set_yticks(list(names), list(names.values()), fontsize=9)
+    key(figure, 3, {"computes": BLUE, "waits": PALE, "all-reduce": ORANGE})
+    name_rows(axes, names, fontsize=9)
     axes.set_ylim(row - 1.2, -0.7)
     axes.set_xlim(0, MS * length)
     axes.set_xlabel(f"ms, {word}; photographs in the boxes" if word else "ms")
-    axes.spines["left"].set_visible(False)
-    axes.tick_params(left=False)
     show(figure, f"Who computes, waits and sends when. {' '.join(said)}")
 
 
@@ -94,12 +88,9 @@ def _draw_rank(axes: Axes, row: float, one: _Steps, rank: int, length: float) ->
         slowest, end = one.computed[step].max(), one.end[step, rank]
         spans = ((begin, computed, BLUE), (computed, slowest, PALE), (slowest, end, ORANGE))
         for start, stop, colour in spans:
-            across = [(MS * start, MS * (stop - start))]
-            axes.broken_barh(across, (row - HALF, 2 * HALF), facecolor=colour, edgecolor=CARD)
+            bar(axes, row, MS * start, MS * (stop - start), 0.84, colour)
         if computed - begin > ROOM * length:
-            middle = MS * (begin + computed) / 2
-            text = {"color": CARD, "fontsize": 8.5, "ha": "center", "va": "center"}
-            axes.text(middle, row, f"{counts[rank]}", **text)
+            write(axes, MS * (begin + computed) / 2, row, f"{counts[rank]}", 8.5, color=CARD)
 
 
 def _said(one: _Steps) -> str:
@@ -122,14 +113,7 @@ def waiting_picture(runs: Mapping[str, Run], change: int | None = None, word: st
     said = []
     for (name, run), (colour, style, width) in zip(runs.items(), LINES, strict=False):
         percent = 100 * run.waiting
-        axes.plot(
-            range(len(percent)),
-            percent,
-            style,
-            color=colour,
-            linewidth=width,
-            label=name,
-        )
+        axes.plot(percent, style, color=colour, linewidth=width, label=name)
         said.append(f"{name}: {percent[0]:.0f} % at first, {percent[-1]:.0f} % at the end")
     if change is not None:
         axes.axvline(change, color=QUIET, linewidth=0.8, zorder=0)
@@ -152,11 +136,11 @@ def newcomer_picture(
     """
     if not batches:
         raise ValueError("newcomer_picture: there is no batch to draw.")
-    figure, panels = canvas(7.5, 3.1, columns=len(batches))
+    figure, _ = canvas(7.5, 3.1, columns=len(batches))
     fastest = min(machine.per_photo for machine in group.machines)
     shares = np.linspace(0.1, 1, 91)
     said = []
-    for axes, batch in zip(np.atleast_1d(panels), batches, strict=True):
+    for axes, batch in zip(figure.axes, batches, strict=True):
         equal, balanced = [], []
         for share in shares:
             more = Machine(fastest / share, fixed)
@@ -175,10 +159,8 @@ def newcomer_picture(
         axes.set_ylim(0.75 * without, 1.35 * without)
         axes.set_xlabel("its speed, % of a fast one's")
         said.append(f"batch {batch}: it helps from {least:.0f} % on")
-    np.atleast_1d(panels)[0].set_ylabel("ms of a step, predicted")
-    handles, labels = np.atleast_1d(panels)[0].get_legend_handles_labels()
-    place = {"loc": "outside lower center", "ncols": 3, "fontsize": 9, "frameon": False}
-    figure.legend(handles, labels, **place)
+    figure.axes[0].set_ylabel("ms of a step, predicted")
+    shared_key(figure, 3)
     show(
         figure,
         f"Time of a step over the speed of one machine more; {'; '.join(said)}.",
