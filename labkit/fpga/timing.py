@@ -1,10 +1,11 @@
 """`place_and_route(source, top)`: how fast a module can be clocked, on an open device, for real.
 
 The course places nothing on the Zynq: openXC7's nextpnr-xilinx has an XC7Z020 board among its
-examples, but it was not used here. nextpnr places a design on a Lattice ECP5, an FPGA of similar
-build: every cell gets a site and every net its wires, so that the longest way between two registers
-is known. What makes a design faster there makes it faster on the Zynq too; the megahertz are the
-ECP5's alone. Lesson timing_and_proof reads the reports.
+examples, but it comes by Nix or snap and in no Python package, and was not used here. nextpnr
+places a design on a Lattice ECP5, an FPGA of similar build: every cell gets a site and every net
+its wires, so that the longest way between two registers is known. What makes a design faster there
+makes it faster on the Zynq too; the megahertz are the ECP5's alone. Lesson timing_and_proof reads
+the reports.
 """
 
 import json
