@@ -9,7 +9,7 @@ stored the reports. One of other sources than today's is refused. Lesson folding
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
@@ -71,8 +71,13 @@ def stored(folding: Folding, path: Path = STORED) -> Synthesis:
 
 def digest(folding: Folding) -> str:
     """SHA-256 over the parameters and the accelerator's sources without comments and blanks."""
-    parts = [f"{name}={value}" for name, value in sorted(folding.parameters.items())]
-    for name, text in read_sources(library(TOP), TOP).files:
+    return digest_of(TOP, folding.parameters)
+
+
+def digest_of(top: str, parameters: Mapping[str, int]) -> str:
+    """SHA-256 over the parameters and a module's sources without comments and blanks."""
+    parts = [f"{name}={value}" for name, value in sorted(parameters.items())]
+    for name, text in read_sources(library(top), top).files:
         parts += [name, *without_comments(text).split()]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 

@@ -15,8 +15,9 @@ Dense: each function is one formula, with a size for each of its arguments.
 
 from math import ceil, log2
 
-REQUANTIZE_LATENCY = 5  # fetch, bias, product, shift, clamp
-FILTER_LATENCY = 7  # product, four levels of the tree, shift, clamp
+REQUANTIZE_LATENCY = 8  # fetch, bias, two products, their sum, half, two shifts, clamp
+SKID_BUFFERS = 2  # of `conv_layer`: before `requantize` and behind it
+FILTER_LATENCY = 8  # product, four levels of the tree, half, shift, clamp
 
 
 def tree_levels(products: int) -> int:
@@ -35,8 +36,8 @@ def mac_cycles(terms: int) -> int:
 
 
 def mac_array_cycles(words: int, products: int) -> int:
-    """`mac_array`: `words` words of `products` terms: registers for product, tree and sum."""
-    return words + 1 + tree_levels(products) + 1
+    """`mac_array`: `words` words of `products` terms: operands, product, tree and sum."""
+    return words + 2 + tree_levels(products) + 1
 
 
 def array_multipliers(lanes: int, products: int) -> int:
@@ -75,9 +76,9 @@ def conv_cycles(
 ) -> int:
     """`conv3x3`, weights and images: loading, then the images, then once the registers.
 
-    Those are the window, the operands, the product, the tree and the sum.
+    Those are the window, the operands twice, the product, the tree and the sum.
     """
-    latency = 4 + tree_levels(9 * channel_lanes)
+    latency = 5 + tree_levels(9 * channel_lanes)
     stream = images * conv_image_cycles(C, K, H, W, channel_lanes, lanes)
     return conv_load_cycles(C, K, channel_lanes) + stream + latency
 
@@ -85,8 +86,9 @@ def conv_cycles(
 def conv_layer_cycles(
     C: int, K: int, H: int, W: int, channel_lanes: int, lanes: int, images: int = 1
 ) -> int:
-    """`conv_layer`: that of `conv3x3`, and the registers of `requantize`."""
-    return conv_cycles(C, K, H, W, channel_lanes, lanes, images) + REQUANTIZE_LATENCY
+    """`conv_layer`: that of `conv3x3`, and the registers of `requantize` and of skid buffers."""
+    behind = REQUANTIZE_LATENCY + SKID_BUFFERS
+    return conv_cycles(C, K, H, W, channel_lanes, lanes, images) + behind
 
 
 def requantize_cycles(channels: int, words: int) -> int:
@@ -95,14 +97,14 @@ def requantize_cycles(channels: int, words: int) -> int:
 
 
 def linear_cycles(D: int, K: int, products: int, lanes: int, images: int = 1) -> int:
-    """`fully_connected`: a word of lanes * products weights per cycle; product, tree, sum."""
+    """`fully_connected`: lanes * products weights per cycle; operands, product, tree, sum."""
     words = D * K // (products * lanes)
-    return images * words + 1 + tree_levels(products) + 1
+    return images * words + 2 + tree_levels(products) + 1
 
 
 def maxpool_cycles(H: int, W: int, groups: int, images: int = 1) -> int:
-    """`maxpool2x2`: `groups` words for each of H * W pixels; one register."""
-    return images * H * W * groups + 1
+    """`maxpool2x2`: `groups` words for each of H * W pixels; two registers."""
+    return images * H * W * groups + 2
 
 
 def gather_cycles(words: int) -> int:

@@ -32,6 +32,7 @@ _SHELL = """
 ulimit -S -t "$2"; shift 2; exec "$@"
 """
 _limit = ContextVar("seconds of processor time", default=PATIENCE)
+_patience = ContextVar("seconds that a tool may take above `PATIENCE`", default=0)
 _stop: ContextVar[Event | None] = ContextVar("set when the tools side by side end", default=None)
 
 
@@ -43,6 +44,17 @@ def prompt() -> Iterator[None]:
         yield
     finally:
         _limit.reset(before)
+
+
+@contextmanager
+def patient(seconds: int) -> Iterator[None]:
+    """Within the block each tool has so many seconds, also more than `PATIENCE`: nobody waits."""
+    before = _limit.set(seconds), _patience.set(seconds)
+    try:
+        yield
+    finally:
+        _limit.reset(before[0])
+        _patience.reset(before[1])
 
 
 def side_by_side(asks: Iterable[Callable[[], Any]]) -> list[Future]:
@@ -91,9 +103,9 @@ def run_tool(
         if _out_of_work(done, before, limit) and TRANSLATES in done.stderr:
             limit = PATIENCE
             done = _run(command, folder, environment, limit)
-    except subprocess.TimeoutExpired:
+    except subprocess.TimeoutExpired as expired:
         raise OutOfTime(
-            f"{tool} did not finish within {PATIENCE:g} s {work}, and was stopped. {cause}"
+            f"{tool} did not finish within {expired.timeout:g} s {work}, and was stopped. {cause}"
         ) from None
     if _out_of_work(done, before, limit):
         raise OutOfTime(
@@ -137,14 +149,15 @@ def _run(
 def _printed(process: subprocess.Popen) -> tuple[str, str]:
     """What a tool prints, once it has ended; TimeoutExpired when the time is up."""
     stop = _stop.get()
+    patience = max(PATIENCE, _patience.get())
     if stop is None:
-        return process.communicate(timeout=PATIENCE)
-    for _ in range(round(PATIENCE / POLL)):
+        return process.communicate(timeout=patience)
+    for _ in range(round(patience / POLL)):
         if stop.is_set():
             raise ToolError("The tools were interrupted.")
         with suppress(subprocess.TimeoutExpired):
             return process.communicate(timeout=POLL)
-    raise subprocess.TimeoutExpired(process.args, PATIENCE)
+    raise subprocess.TimeoutExpired(process.args, patience)
 
 
 def _out_of_work(done: subprocess.CompletedProcess, before: tuple, limit: float) -> bool:

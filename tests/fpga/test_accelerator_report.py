@@ -23,11 +23,11 @@ def test_it_is_of_todays_sources_and_fits(folding):
 
 @every_folding
 def test_every_multiplier_is_there(folding):
-    """Those of the formula, and in each lane of a requantisation one more, of two DSPs."""
+    """Those of the formula, and in each lane of a requantisation two more, each in a DSP."""
     report = stored(folding)
     at_once = multipliers_of(folding)
     requantised = folding.conv1 + folding.conv2 + 1
-    assert len(report.multipliers.left) == at_once + requantised
+    assert len(report.multipliers.left) == at_once + 2 * requantised
     assert float(report.dsp) == at_once + 2 * requantised
 
 

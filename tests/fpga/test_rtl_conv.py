@@ -201,9 +201,10 @@ def test_knobs_that_do_not_divide_are_refused(knob, sentence):
         run("conv3x3", {"w": [], "x": []}, 1, parameters=SMALL.sizes | knob)
 
 
+@pytest.mark.parametrize("lanes", [2, 3, 6])  # 3, 2 and 1 words for a pixel
 @pytest.mark.parametrize("stalls", [None, stalled("x y")], ids=["free", "stalled"])
-def test_pooling_keeps_the_largest_of_four(stalls):
-    N, C, H, W, lanes = 2, 6, 4, 6, 2
+def test_pooling_keeps_the_largest_of_four(stalls, lanes):
+    N, C, H, W = 2, 6, 4, 6
     x = int8(np.random.default_rng(4), N, C, H, W)
     sizes = {"HEIGHT": H, "WIDTH": W, "GROUPS": C // lanes, "LANES": lanes}
     words = pixel_words(x).reshape(-1, lanes)

@@ -110,7 +110,7 @@ def multipliers(module) -> int:
         ("fully_connected", {"LANES": 8, "PRODUCTS": 1}, formulas.array_multipliers(8, 1)),
         ("conv3x3", {}, formulas.conv_multipliers(3, 1)),
         ("conv3x3", CONV2, formulas.conv_multipliers(8, 2)),
-        ("requantize", {"LANES": 2}, 2),
+        ("requantize", {"LANES": 2}, 2 * 2),
         ("maxpool2x2", {"GROUPS": 6}, 0),
         ("window_3x3", {}, 0),
         ("filter_3x3", {}, 9),

@@ -54,6 +54,14 @@ def test_the_same_source_gives_the_same_answer(plain, monkeypatch, tmp_path):
     assert again == plain and len(list(tmp_path.rglob("timing/*.json"))) == 1
 
 
+def test_of_several_seeds_the_worst_counts(plain):
+    found = place_and_route(DESIGNS / "multiply_add.sv", "multiply_add", {"N": 2}, seeds=(2, 1))
+    assert list(found.by_seed) == [2, 1] and found.by_seed[1] == float(plain.fmax)
+    assert float(found.fmax) == min(found.by_seed.values())
+    path = sum(step.ns for step in found.critical_path)
+    assert path == pytest.approx(1e9 / float(found.fmax), rel=1e-5), "the worst one's path"
+
+
 def test_a_module_without_a_clock_is_timed_too():
     adder = "module adder (input logic [3:0] a, b, output logic [3:0] sum);\n"
     found = place_and_route(f"{adder}    assign sum = a + b;\nendmodule", "adder")

@@ -136,6 +136,14 @@ def test_side_by_side_gives_and_raises_in_order_under_the_limit_of_who_asks(tmp_
     assert tools.side_by_side([]) == []
 
 
+def test_who_is_patient_waits_longer(tmp_path, monkeypatch):
+    monkeypatch.setattr(tools, "PATIENCE", -1)  # over before it begins
+    with tools.patient(600):
+        assert run_parent(tmp_path, "pass").returncode == 0
+    with pytest.raises(OutOfTime):
+        run_parent(tmp_path, "pass")
+
+
 BUSY = "while True: pass"
 BUSY_CHILD = f"import subprocess, sys; sys.exit(subprocess.call([sys.executable, '-c', {BUSY!r}]))"
 

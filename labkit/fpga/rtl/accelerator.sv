@@ -153,11 +153,12 @@ module accelerator #(
   );
 
   // ---- The beats, and the network.
-  logic [9:0] section_valid;
-  logic [9:0] section_ready;
-  logic [4:0] conv1_shift;
-  logic [4:0] conv2_shift;
-  logic [4:0] fc1_shift;
+  logic [9:0]  section_valid;
+  logic [9:0]  section_ready;
+  logic [63:0] beat;
+  logic [4:0]  conv1_shift;
+  logic [4:0]  conv2_shift;
+  logic [4:0]  fc1_shift;
 
   section_router #(
     .HEIGHT        (HEIGHT),
@@ -173,8 +174,10 @@ module accelerator #(
     .images   (job_images),
     .in_valid (beat_valid),
     .in_ready (beat_ready),
+    .in_data  (s_axis_tdata),
     .out_valid(section_valid),
     .out_ready(section_ready),
+    .out_data (beat),
     .at_first (at_first),
     .at_end   (at_end)
   );
@@ -184,7 +187,7 @@ module accelerator #(
     .rst        (core_rst),
     .in_valid   (section_valid[0]),
     .in_ready   (section_ready[0]),
-    .in_data    (s_axis_tdata),
+    .in_data    (beat),
     .conv1_shift(conv1_shift),
     .conv2_shift(conv2_shift),
     .fc1_shift  (fc1_shift)
@@ -209,7 +212,7 @@ module accelerator #(
     .conv1_shift  (conv1_shift),
     .conv2_shift  (conv2_shift),
     .fc1_shift    (fc1_shift),
-    .beat         (s_axis_tdata),
+    .beat         (beat),
     .conv1_p_valid(section_valid[1]),
     .conv1_p_ready(section_ready[1]),
     .conv1_w_valid(section_valid[2]),

@@ -13,7 +13,7 @@
 //         x: stream of pixels of IN_CHANNELS int8, row by row, image after image.
 //         y: stream of LANES int32; for each pixel the output channels in groups of LANES.
 // Timing  Weights 9 * LANES * FOLD cycles; an image HEIGHT * WIDTH * FOLD + HEIGHT + WIDTH + 1;
-//         once 4 + $clog2(PRODUCTS). FOLD = (OUT_CHANNELS / LANES) * (IN_CHANNELS / CHANNEL_LANES).
+//         once 5 + $clog2(PRODUCTS). FOLD = (OUT_CHANNELS / LANES) * (IN_CHANNELS / CHANNEL_LANES).
 // Lesson  a_convolution_as_a_stream.
 
 module conv3x3 #(

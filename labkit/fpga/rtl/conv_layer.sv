@@ -2,7 +2,8 @@
 //
 // Ports   w: stream of weights, as in conv3x3. p: stream of parameters and shift, as in requantize.
 //         x: stream of pixels of IN_CHANNELS int8. y: stream of LANES int8.
-// Timing  That of conv3x3, and 5 cycles of requantize once. The parameters come beside the weights.
+// Timing  That of conv3x3, and once 10 cycles: those of requantize, and of a skid buffer before and
+//         behind it: no path of `ready` goes through. The parameters come beside the weights.
 // Lesson  a_convolution_as_a_stream.
 
 module conv_layer #(
@@ -36,6 +37,12 @@ module conv_layer #(
   logic                sums_valid;
   logic                sums_ready;
   logic [LANES*32-1:0] sums;
+  logic                held_valid;
+  logic                held_ready;
+  logic [LANES*32-1:0] held;
+  logic                bytes_valid;
+  logic                bytes_ready;
+  logic [LANES*8-1:0]  bytes;
 
   conv3x3 #(
     .HEIGHT       (HEIGHT),
@@ -58,6 +65,19 @@ module conv_layer #(
     .y_data (sums)
   );
 
+  skid_buffer #(
+    .WIDTH(LANES * 32)
+  ) u_sums (
+    .clk      (clk),
+    .rst      (rst),
+    .in_valid (sums_valid),
+    .in_ready (sums_ready),
+    .in_data  (sums),
+    .out_valid(held_valid),
+    .out_ready(held_ready),
+    .out_data (held)
+  );
+
   requantize #(
     .CHANNELS       (OUT_CHANNELS),
     .LANES          (LANES),
@@ -70,12 +90,25 @@ module conv_layer #(
     .p_valid(p_valid),
     .p_ready(p_ready),
     .p_data (p_data),
-    .x_valid(sums_valid),
-    .x_ready(sums_ready),
-    .x_data (sums),
-    .y_valid(y_valid),
-    .y_ready(y_ready),
-    .y_data (y_data)
+    .x_valid(held_valid),
+    .x_ready(held_ready),
+    .x_data (held),
+    .y_valid(bytes_valid),
+    .y_ready(bytes_ready),
+    .y_data (bytes)
+  );
+
+  skid_buffer #(
+    .WIDTH(LANES * 8)
+  ) u_bytes (
+    .clk      (clk),
+    .rst      (rst),
+    .in_valid (bytes_valid),
+    .in_ready (bytes_ready),
+    .in_data  (bytes),
+    .out_valid(y_valid),
+    .out_ready(y_ready),
+    .out_data (y_data)
   );
 
 endmodule

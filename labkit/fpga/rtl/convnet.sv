@@ -78,9 +78,12 @@ module convnet #(
   logic        pixels_valid;
   logic        pixels_ready;
   logic [63:0] pixels;
+  logic        half_valid;
+  logic        half_ready;
+  logic [31:0] half;
   logic        pixel_valid;
   logic        pixel_ready;
-  logic [31:0] pixel;
+  logic [23:0] pixel;
 
   block_fifo #(
     .WIDTH(64),
@@ -105,9 +108,23 @@ module convnet #(
     .x_valid(pixels_valid),
     .x_ready(pixels_ready),
     .x_data (pixels),
-    .y_valid(pixel_valid),
-    .y_ready(pixel_ready),
-    .y_data (pixel)
+    .y_valid(half_valid),
+    .y_ready(half_ready),
+    .y_data (half)
+  );
+
+  // A block RAM gives its word late in a cycle.
+  skid_buffer #(
+    .WIDTH(24)
+  ) u_held_pixel (
+    .clk      (clk),
+    .rst      (rst),
+    .in_valid (half_valid),
+    .in_ready (half_ready),
+    .in_data  (half[23:0]),
+    .out_valid(pixel_valid),
+    .out_ready(pixel_ready),
+    .out_data (pixel)
   );
 
   // ---- conv1 and pool1: 27 multipliers for each lane.
@@ -154,7 +171,7 @@ module convnet #(
     .p_data (beat[47:0]),
     .x_valid(pixel_valid),
     .x_ready(pixel_ready),
-    .x_data (pixel[23:0]),
+    .x_data (pixel),
     .y_valid(conv1_valid),
     .y_ready(conv1_ready),
     .y_data (conv1)
@@ -178,7 +195,7 @@ module convnet #(
 
   // The fourth byte of a pixel, and of a tap's weights, is padding.
   logic unused_padding;
-  assign unused_padding = &{1'b0, pixel[31:24], taps[31:24]};
+  assign unused_padding = &{1'b0, half[31:24], taps[31:24]};
 
   // ---- A queue of pooled pixels, each with all its channels.
   logic                 whole_valid;
@@ -377,6 +394,9 @@ module convnet #(
   logic                    sum_valid;
   logic                    sum_ready;
   logic [31:0]             sum;
+  logic                    held_sum_valid;
+  logic                    held_sum_ready;
+  logic [31:0]             held_sum;
   logic                    fc1_valid;
   logic                    fc1_ready;
   logic [7:0]              fc1;
@@ -414,6 +434,20 @@ module convnet #(
     .y_data (sum)
   );
 
+  // It cuts the path of `ready` from here to the stream of weights.
+  skid_buffer #(
+    .WIDTH(32)
+  ) u_held_sum (
+    .clk      (clk),
+    .rst      (rst),
+    .in_valid (sum_valid),
+    .in_ready (sum_ready),
+    .in_data  (sum),
+    .out_valid(held_sum_valid),
+    .out_ready(held_sum_ready),
+    .out_data (held_sum)
+  );
+
   requantize #(
     .CHANNELS(FC1_OUTPUTS),
     .LANES   (1)
@@ -424,9 +458,9 @@ module convnet #(
     .p_valid(fc1_p_valid),
     .p_ready(fc1_p_ready),
     .p_data (beat[47:0]),
-    .x_valid(sum_valid),
-    .x_ready(sum_ready),
-    .x_data (sum),
+    .x_valid(held_sum_valid),
+    .x_ready(held_sum_ready),
+    .x_data (held_sum),
     .y_valid(fc1_valid),
     .y_ready(fc1_ready),
     .y_data (fc1)

@@ -2,7 +2,8 @@
 //
 // Ports   step: the registers move. x: PRODUCTS int8, shared by all lanes. w: LANES times PRODUCTS
 //         int8, lane 0 lowest. sums: LANES signed numbers of SUM_BITS.
-// Timing  Latency 1 + $clog2(PRODUCTS) steps, LANES * PRODUCTS multiplications per step.
+// Timing  Latency 2 + $clog2(PRODUCTS) steps: operands, product, and the tree of adders; LANES *
+//         PRODUCTS multiplications per step.
 // Lesson  a_multiply_accumulate_array.
 
 module dot_products #(
@@ -24,11 +25,11 @@ module dot_products #(
       logic signed [7:0]  input_value;
       logic signed [7:0]  weight;
       logic signed [15:0] product;
-      assign input_value = x[p*8+:8];
-      assign weight      = w[(lane*PRODUCTS+p)*8+:8];
       always_ff @(posedge clk) begin
         if (step) begin
-          product <= input_value * weight;
+          input_value <= x[p*8+:8];
+          weight      <= w[(lane*PRODUCTS+p)*8+:8];
+          product     <= input_value * weight;
         end
       end
       assign products[p*16+:16] = product;

@@ -15,7 +15,7 @@
 //
 // Ports   s_axi: AXI4-Lite. s_axis: grey pixels, a byte each, row by row, frame after frame.
 //         m_axis: as many of them; `last` comes out with the pixel that it came in with.
-// Timing  A pixel per cycle; a frame (HEIGHT + 1) * (WIDTH + 1) cycles, as in window_3x3; once 8.
+// Timing  A pixel per cycle; a frame (HEIGHT + 1) * (WIDTH + 1) cycles, as in window_3x3; once 9.
 // Lesson  video_in_video_out.
 
 module filter_3x3 #(

@@ -7,8 +7,8 @@
 //
 // Ports   weights: nine int8, tap by tap as in window_3x3; shift: 0 to 127. Both are held.
 //         x: stream of nine unsigned bytes. y: stream of unsigned bytes. Both with `last`.
-// Timing  One word per cycle, latency 7: product, four levels of the tree of adders, shift, clamp.
-//         While y waits, everything stands still.
+// Timing  One word per cycle, latency 8: product, four levels of the tree of adders, half, shift,
+//         clamp. While y waits, everything stands still.
 // Lesson  video_in_video_out.
 
 module filter_window (
@@ -35,7 +35,7 @@ module filter_window (
 
   delay_line #(
     .WIDTH(2),
-    .STEPS(7)
+    .STEPS(8)
   ) u_flags (
     .clk (clk),
     .rst (rst),
@@ -74,14 +74,19 @@ module filter_window (
     .sum  (sum)
   );
 
-  // ---- Stages 6 and 7: a byte again.
+  // ---- Stages 6 to 8: a byte again.
   logic signed [SumBits-1:0] half;
+  logic signed [SumBits-1:0] rounded;
   logic signed [SumBits-1:0] shifted;
-  assign half = (SumBits'(1) << shift) >> 1;
+
+  always_ff @(posedge clk) begin
+    half <= (SumBits'(1) << shift) >> 1;
+  end
 
   always_ff @(posedge clk) begin
     if (step) begin
-      shifted <= (SumBits'(sum) + half) >>> shift;
+      rounded <= SumBits'(sum) + half;
+      shifted <= rounded >>> shift;
       if (shifted < 0) begin
         y_data <= 8'd0;
       end else if (shifted > 255) begin

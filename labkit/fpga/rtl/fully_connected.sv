@@ -9,7 +9,7 @@
 //         groups of LANES.
 //         y: stream of LANES int32: the outputs in groups of LANES.
 // Timing  One word of w per cycle: INPUTS * OUTPUTS / (LANES * PRODUCTS) cycles for an image, and
-//         2 + $clog2(PRODUCTS) once. A word of x is taken with the last of its weights.
+//         3 + $clog2(PRODUCTS) once. A word of x is taken with the last of its weights.
 // Lesson  a_multiply_accumulate_array.
 
 module fully_connected #(
@@ -35,7 +35,7 @@ module fully_connected #(
   localparam int Groups    = OUTPUTS / LANES;
   localparam int WordBits  = (Words > 1) ? $clog2(Words) : 1;
   localparam int GroupBits = (Groups > 1) ? $clog2(Groups) : 1;
-  localparam int DotSteps  = 1 + $clog2(PRODUCTS);
+  localparam int DotSteps  = 2 + $clog2(PRODUCTS);
   localparam int DotBits   = 16 + $clog2(PRODUCTS);
 
   if (INPUTS % PRODUCTS != 0) begin : gen_products_refused

@@ -10,8 +10,8 @@
 // Ports   start, stop, images, status, cycles, beats_in, beats_out: see control_registers.
 //         in: the stream of the job. at_first, at_end, beat_ready: of section_router, which takes
 //         a beat when beat_valid and beat_ready are 1. result: what the network gives. out: the
-//         same, with `last`. core_rst: resets all layers.
-// Timing  Result words pass one register. `cycles` counts while BUSY: from the cycle after the
+//         same, with `last`. core_rst: resets all layers, and is a register.
+// Timing  Result words pass a skid buffer. `cycles` counts while BUSY: from the cycle after the
 //         START to the one in which the last word goes out or the last beat comes in.
 // Lesson  the_network_as_a_pipeline.
 
@@ -77,7 +77,7 @@ module job_control #(
   assign beat       = in_valid && in_ready;
   assign is_other   = at_first && (in_data != NETWORK);
 
-  // ---- The output: a register, so that an offered word stays even if the job fails. Only a `stop`
+  // ---- The output: registers, so that an offered word stays even if the job fails. Only a `stop`
   // withdraws it. Between two jobs the layers are held in reset: nothing of one reaches the next.
   logic [2:0]  word;         // of this image's result
   logic [15:0] images_left;  // whose results are not all out
@@ -89,8 +89,7 @@ module job_control #(
   logic        ended;    // the last word has gone out
   logic        all_out;  // it has, or goes in this cycle
   logic        all_in;   // the last one of too many beats comes in this cycle
-  assign core_rst     = rst || !busy || (state == Clear) || failed;
-  assign give_valid   = (state == GiveUp) || (result_valid && !core_rst);
+  assign give_valid   = (state == GiveUp) || (result_valid && busy && !failed && !core_rst);
   assign give_last    = (state == GiveUp) || (last_word && (images_left == 16'd1));
   assign last_word    = word == 3'(WORDS_PER_RESULT - 1);
   assign result_ready = give_ready && (state != GiveUp);
@@ -98,7 +97,12 @@ module job_control #(
   assign all_out      = ended || (out_moves && out_last);
   assign all_in       = (state == Discard) && beat && in_last && !failed;
 
-  stream_register #(
+  // It is still 1 in the cycle after Idle, that of Clear.
+  always_ff @(posedge clk) begin
+    core_rst <= rst || stop || !busy || failed;
+  end
+
+  skid_buffer #(
     .WIDTH(65)
   ) u_output (
     .clk      (clk),

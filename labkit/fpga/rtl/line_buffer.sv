@@ -19,6 +19,7 @@ module line_buffer #(
 
   localparam int AddressBits = $clog2(LENGTH);
 
+  (* no_rw_check *)  // the two addresses always differ
   logic [WIDTH-1:0]       words [LENGTH];
   logic [AddressBits-1:0] now;
   logic [AddressBits-1:0] next;

@@ -6,8 +6,8 @@
 // Ports   terms: stream of {w, x}. x: PRODUCTS int8 in the low bits. w: LANES times PRODUCTS int8,
 //         lane 0 lowest. `terms_last` ends the sums.
 //         y: stream of LANES int32, one word for each packet.
-// Timing  One word per cycle. y comes 2 + $clog2(PRODUCTS) cycles after the last word of a packet:
-//         product, tree of adders, sum. While y waits, the array stands still.
+// Timing  One word per cycle. y comes 3 + $clog2(PRODUCTS) cycles after the last word of a packet:
+//         operands, product, tree of adders, sum. While y waits, the array stands still.
 // Lesson  a_multiply_accumulate_array.
 
 module mac_array #(
@@ -26,7 +26,7 @@ module mac_array #(
   output logic [LANES*32-1:0]  y_data
 );
 
-  localparam int DotSteps = 1 + $clog2(PRODUCTS);
+  localparam int DotSteps = 2 + $clog2(PRODUCTS);
   localparam int DotBits  = 16 + $clog2(PRODUCTS);
 
   // Everything moves together, unless finished sums wait to be taken.

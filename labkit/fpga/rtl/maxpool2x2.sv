@@ -5,8 +5,8 @@
 //
 // Ports   x: stream of int8 pixels, row by row. y: stream of the pooled ones.
 //         HEIGHT and WIDTH are even, WIDTH is 4 or more.
-// Timing  One word of x per cycle, one word of y for four of x; it comes 1 cycle after the last of
-//         the four.
+// Timing  One word of x per cycle, one word of y for four of x; it comes 2 cycles after the last of
+//         the four: fetch, compare. While y waits, everything stands still.
 // Lesson  a_convolution_as_a_stream.
 
 module maxpool2x2 #(
@@ -34,11 +34,14 @@ module maxpool2x2 #(
     $error("HEIGHT and WIDTH must be even, WIDTH 4 or more");
   end
 
+  // Everything moves together, unless a result waits to be taken.
+  logic step;
   logic take;
-  assign x_ready = !y_valid || y_ready;
-  assign take    = x_valid && x_ready;
+  assign step    = !y_valid || y_ready;
+  assign x_ready = step;
+  assign take    = x_valid && step;
 
-  // Where the word that comes next belongs.
+  // ---- Stage 1: fetch. Where the word that comes next belongs.
   logic [GroupBits-1:0]   group;
   logic [ColBits-1:0]     col;
   logic [RowBits-1:0]     row;
@@ -72,32 +75,64 @@ module maxpool2x2 #(
     end
   end
 
-  // The best so far, and with the word that comes.
-  logic [LANES*8-1:0] best [1 << AddressBits];
-  logic [LANES*8-1:0] so_far;
-  logic [LANES*8-1:0] larger;
-  assign so_far = best[address];
+  // ---- Stage 2: the best so far, and with the word that was fetched for. With a word for a pixel,
+  // the left one of a pair is not in the memory yet when its neighbour is fetched for: it is in y.
+  logic                   fetched;
+  logic                   ends;
+  logic                   begins;
+  logic                   in_y;
+  logic [AddressBits-1:0] place;
+  logic [LANES*8-1:0]     word;
+  logic [LANES*8-1:0]     kept;
+  logic [LANES*8-1:0]     so_far;
+  logic [LANES*8-1:0]     larger;
+  assign so_far = in_y ? y_data : kept;
+
+  always_ff @(posedge clk) begin
+    if (step) begin
+      ends   <= last_of_square;
+      begins <= first_of_square;
+      in_y   <= (GROUPS == 1) && col[0];
+      place  <= address;
+      word   <= x_data;
+    end
+  end
+
+  memory #(
+    .WIDTH  (LANES * 8),
+    .DEPTH  (1 << AddressBits),
+    .IN_LUTS(1'b1)
+  ) u_best (
+    .clk          (clk),
+    .write        (step && fetched),
+    .write_address(place),
+    .write_data   (larger),
+    .read         (step),
+    .read_address (address),
+    .read_data    (kept)
+  );
 
   for (genvar lane = 0; lane < LANES; lane++) begin : gen_lanes
     logic signed [7:0] x;
     logic signed [7:0] old;
-    assign x   = x_data[lane*8+:8];
+    assign x   = word[lane*8+:8];
     assign old = so_far[lane*8+:8];
-    assign larger[lane*8+:8] = (first_of_square || (x > old)) ? x : old;
+    assign larger[lane*8+:8] = (begins || (x > old)) ? x : old;
   end
 
   always_ff @(posedge clk) begin
-    if (take) begin
-      best[address] <= larger;
-      y_data        <= larger;
+    if (step && fetched) begin
+      y_data <= larger;
     end
   end
 
   always_ff @(posedge clk) begin
     if (rst) begin
+      fetched <= 1'b0;
       y_valid <= 1'b0;
-    end else if (x_ready) begin
-      y_valid <= x_valid && last_of_square;
+    end else if (step) begin
+      fetched <= x_valid;
+      y_valid <= fetched && ends;
     end
   end
 

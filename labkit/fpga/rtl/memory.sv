@@ -2,7 +2,7 @@
 //
 // Ports   write: store write_data at write_address. read: fetch read_data from read_address.
 // Timing  read_data comes one cycle after read, and stays until the next read. What is read in the
-//         cycle in which it is written is the old word.
+//         cycle in which it is written is undefined, as in a block RAM.
 //         IN_LUTS asks synthesis to make it of LUTs, which a small memory takes few of.
 // Lesson  a_convolution_as_a_stream.
 
@@ -22,7 +22,7 @@ module memory #(
 );
 
   if (IN_LUTS) begin : gen_luts
-    (* ram_style = "distributed" *) logic [WIDTH-1:0] words [DEPTH];
+    (* ram_style = "distributed", no_rw_check *) logic [WIDTH-1:0] words [DEPTH];
     always_ff @(posedge clk) begin
       if (write) begin
         words[write_address] <= write_data;
@@ -32,7 +32,7 @@ module memory #(
       end
     end
   end else begin : gen_free
-    logic [WIDTH-1:0] words [DEPTH];
+    (* no_rw_check *) logic [WIDTH-1:0] words [DEPTH];
     always_ff @(posedge clk) begin
       if (write) begin
         words[write_address] <= write_data;

@@ -10,8 +10,9 @@
 //         low 32 bits, then the multiplier (unsigned). A reset asks for new ones.
 //         x: stream of LANES int32: the channels in groups, over and over.
 //         y: stream of LANES int8.
-// Timing  Parameters CHANNELS cycles; then one word per cycle, latency 5: fetch, bias, product,
-//         shift, clamp. While y waits, everything stands still.
+// Timing  Parameters CHANNELS cycles; then one word per cycle, latency 8: fetch, bias, the products
+//         of both halves of a sum, product, half, shift by eights, shift by ones, clamp. While y
+//         waits, everything stands still.
 // Lesson  int8_from_the_formula.
 
 module requantize #(
@@ -53,7 +54,7 @@ module requantize #(
 
   delay_line #(
     .WIDTH(1),
-    .STEPS(5)
+    .STEPS(8)
   ) u_valid (
     .clk (clk),
     .rst (rst),
@@ -91,7 +92,10 @@ module requantize #(
   );
 
   logic signed [ProductBits-1:0] half;
-  assign half = ProductBits'(1) << (shift - 5'd1);
+
+  always_ff @(posedge clk) begin
+    half <= ProductBits'(1) << (shift - 5'd1);
+  end
 
   for (genvar lane = 0; lane < LANES; lane++) begin : gen_lanes
     logic signed [31:0]              bias;
@@ -102,9 +106,17 @@ module requantize #(
     logic signed [31:0]              sum;           // stage 1
     logic signed [31:0]              biased;        // stage 2
     logic signed [MULTIPLIER_BITS:0] multiplier_2;
-    logic signed [ProductBits-1:0]   product;       // stage 3
-    logic signed [ProductBits-1:0]   shifted;       // stage 4
-    logic signed [7:0]               clamped;       // stage 5
+    logic signed [16:0]              low_half;      // one bit more: it is unsigned
+    logic signed [15:0]              high_half;
+    logic signed [ProductBits-1:0]   low_product;   // stage 3
+    logic signed [ProductBits-1:0]   high_product;
+    logic signed [ProductBits-1:0]   product;       // stage 4
+    logic signed [ProductBits-1:0]   rounded;       // stage 5
+    logic signed [ProductBits-1:0]   by_eights;     // stage 6
+    logic signed [ProductBits-1:0]   shifted;       // stage 7
+    logic signed [7:0]               clamped;       // stage 8
+    assign low_half  = {1'b0, biased[15:0]};
+    assign high_half = biased[31:16];
 
     assign y_data[lane*8+:8] = clamped;
 
@@ -113,8 +125,12 @@ module requantize #(
         sum          <= x_data[lane*32+:32];
         biased       <= sum + bias;
         multiplier_2 <= multiplier;
-        product      <= biased * multiplier_2;
-        shifted      <= (product + half) >>> shift;
+        low_product  <= low_half * multiplier_2;
+        high_product <= high_half * multiplier_2;
+        product      <= (high_product <<< 16) + low_product;
+        rounded      <= product + half;
+        by_eights    <= rounded >>> {shift[4:3], 3'd0};
+        shifted      <= by_eights >>> shift[2:0];
         if (shifted > 127) begin
           clamped <= 8'sd127;
         end else if (RELU && (shifted < 0)) begin

@@ -17,9 +17,9 @@
 // so that its convolutions run meanwhile: 0 to 7, then for each image [3] 8 9. With RESIDENT
 // weights: 0 to 9, then 3 for each further image.
 //
-// Ports   images: how many, held. in: the beats. out_valid, out_ready: one bit for each section.
-//         at_first: the next beat is the first one. at_end: it is the last one.
-// Timing  No register: a beat passes in the cycle in which it comes.
+// Ports   images: how many, held. in: the beats. out: the same, with one bit of valid and ready for
+//         each section. at_first: the next beat of `in` is the first one. at_end: it is the last.
+// Timing  Latency 1 cycle, one beat per cycle. No path from `out_ready` to `in_ready`.
 // Lesson  the_network_as_a_pipeline.
 
 module section_router #(
@@ -36,8 +36,10 @@ module section_router #(
   input  logic [15:0] images,
   input  logic        in_valid,
   output logic        in_ready,
+  input  logic [63:0] in_data,
   output logic [9:0]  out_valid,
   input  logic [9:0]  out_ready,
+  output logic [63:0] out_data,
   output logic        at_first,
   output logic        at_end
 );
@@ -65,16 +67,32 @@ module section_router #(
   logic [15:0] weighed;    // that have got their weights of fc2
   logic        move;
   logic        end_of_section;
+  logic        first_image;
+  logic        last_image;
   logic        more_images;
-  logic        all_weighed;
+  logic        last_weights;
 
-  assign in_ready       = out_ready[section];
-  assign out_valid      = 10'(in_valid) << section;
   assign move           = in_valid && in_ready;
   assign end_of_section = beat == last_beat;
-  assign more_images    = images_in != images;
-  assign all_weighed    = weighed + 16'd1 == images;
   assign at_first       = (section == Header) && (beat == '0);
+
+  // Only the beat's own layer sees it. A skid buffer, for the layers' ready comes late in a cycle.
+  logic       held_valid;
+  logic [9:0] held_section;
+  assign out_valid = held_valid ? held_section : '0;
+
+  skid_buffer #(
+    .WIDTH(10 + 64)
+  ) u_beat (
+    .clk      (clk),
+    .rst      (rst),
+    .in_valid (in_valid),
+    .in_ready (in_ready),
+    .in_data  ({10'd1 << section, in_data}),
+    .out_valid(held_valid),
+    .out_ready(|(held_section & out_ready)),
+    .out_data ({held_section, out_data})
+  );
 
   always_comb begin
     case (section)
@@ -105,22 +123,30 @@ module section_router #(
       Fc1Parameters:   next_section = Fc2Biases;
       Fc1Weights:      next_section = Fc2Weights;
       Image: begin
-        if (images_in == '0) begin
+        if (first_image) begin
           next_section = Conv2Parameters;
         end else begin
           next_section = RESIDENT ? Image : Fc1Weights;
-          may_end      = RESIDENT && (images_in + 16'd1 == images);
+          may_end      = RESIDENT && last_image;
         end
       end
       Fc2Biases: next_section = (more_images && !RESIDENT) ? Image : Fc1Weights;
       default: begin
         next_section = more_images ? Image : Fc1Weights;
-        may_end      = RESIDENT ? !more_images : all_weighed;
+        may_end      = RESIDENT ? !more_images : last_weights;
       end
     endcase
   end
 
   assign at_end = end_of_section && may_end;
+
+  // What the numbers of images say is asked for only at the end of a section, cycles later.
+  always_ff @(posedge clk) begin
+    first_image  <= images_in == '0;
+    last_image   <= images_in + 16'd1 == images;
+    more_images  <= images_in != images;
+    last_weights <= weighed + 16'd1 == images;
+  end
 
   always_ff @(posedge clk) begin
     if (rst) begin

@@ -47,6 +47,7 @@ module watched_network #(
   logic [63:0] result;
   logic [9:0]  section_valid;
   logic [9:0]  section_ready;
+  logic [63:0] beat;
   logic [4:0]  conv1_shift;
   logic [4:0]  conv2_shift;
   logic [4:0]  fc1_shift;
@@ -98,8 +99,10 @@ module watched_network #(
     .images   (job_images),
     .in_valid (beat_valid),
     .in_ready (beat_ready),
+    .in_data  (s_data),
     .out_valid(section_valid),
     .out_ready(section_ready),
+    .out_data (beat),
     .at_first (at_first),
     .at_end   (at_end)
   );
@@ -109,7 +112,7 @@ module watched_network #(
     .rst        (core_rst),
     .in_valid   (section_valid[0]),
     .in_ready   (section_ready[0]),
-    .in_data    (s_data),
+    .in_data    (beat),
     .conv1_shift(conv1_shift),
     .conv2_shift(conv2_shift),
     .fc1_shift  (fc1_shift)
@@ -128,7 +131,7 @@ module watched_network #(
     .conv1_shift  (conv1_shift),
     .conv2_shift  (conv2_shift),
     .fc1_shift    (fc1_shift),
-    .beat         (s_data),
+    .beat         (beat),
     .conv1_p_valid(section_valid[1]),
     .conv1_p_ready(section_ready[1]),
     .conv1_w_valid(section_valid[2]),

@@ -21,7 +21,7 @@ def test_serve_train_and_image(capsys):
     said = capsys.readouterr().out
     assert "6.7 billion parameters (32 layers x 4,096, the assumed shape nearest to 7 b" in said
     assert main("choose image --ms 1 --format int8 --formulas pynq_z1".split()) == 0
-    assert "an assumed 100 MHz = 73,768 / 100 MHz = 738 µs" in capsys.readouterr().out
+    assert "an assumed 100 MHz = 73,778 / 100 MHz = 738 µs" in capsys.readouterr().out
     assert main("choose train --model convnet --batch 8 --images 1e5 --hours 1".split()) == 0
     assert "trained on 100,000 images, 8 in a step" in capsys.readouterr().out
 

@@ -245,7 +245,7 @@ print("when neighbours wait:", np.array_equal(waiting.y, expected))
 #
 # cycles.
 # Before the first image, loading 32 x 27 weights, 3 in each cycle, takes 288 cycles.
-# The last sum then passes 14 registers, one in each cycle.
+# The last sum then passes 20 registers, one in each cycle.
 
 # %%
 rows = []
@@ -253,8 +253,8 @@ for lanes in (1, 4):  # output channels at a time, each with 27 multipliers
     fold = 32 // lanes
     formula = 32 * 32 * fold + 32 + 32 + 1
     run = layer_runs.conv(conv1, x, mine, lanes=lanes)
-    rows.append([27 * lanes, fold, formula, formula + 288 + 14, int(run.cycles)])
-heads = ["multipliers", "fold", "one image", "with 288 + 14, predicted", "counted"]
+    rows.append([27 * lanes, fold, formula, formula + 288 + 20, int(run.cycles)])
+heads = ["multipliers", "fold", "one image", "with 288 + 20, predicted", "counted"]
 figures.table(heads, rows, "Clock cycles of conv1; counted by the simulator.")
 
 # %% [markdown]

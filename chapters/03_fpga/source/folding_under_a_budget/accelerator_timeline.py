@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from labkit.fpga.accelerator_cycles import OUTPUTS, QUEUES, cycles_per_value, section_beats
 from labkit.fpga.accelerator_parameters import Folding, Shapes
 from labkit.fpga.accelerator_words import BYTES, CONV2_CHANNEL_LANES, FC2_LANES, FC2_PRODUCTS
-from labkit.fpga.cycle_formulas import REQUANTIZE_LATENCY, tree_levels
+from labkit.fpga.cycle_formulas import REQUANTIZE_LATENCY, SKID_BUFFERS, tree_levels
 from labkit.provenance import Quantity, predicted
 
 
@@ -98,8 +98,9 @@ class _Job:
     def stream(self) -> Iterator[None]:
         """Section after section, one beat per cycle where nobody waits."""
         beats = self.beats
-        # The first cycle resets the layers. A beat of conv1's weights goes in as two taps.
-        now = 2 + beats["header"] + beats["conv1 parameters"] + 2 * beats["conv1 weights"]
+        # The first cycle resets the layers, and a beat passes a register. One of conv1's weights
+        # goes in as two taps.
+        now = 3 + beats["header"] + beats["conv1 parameters"] + 2 * beats["conv1 weights"]
         self.conv1_ready.append(now)
         self.image_comes.append(now)
         now += beats["image"] + beats["conv2 parameters"] + beats["conv2 weights"]
@@ -139,8 +140,8 @@ class _Job:
         for image in range(self.images):
             while len(self.image_comes) <= image:
                 yield
-            # A pixel passes the queue of images in 2 cycles; then two come in each.
-            now = max(now, self.image_comes[image] + 2)
+            # A pixel passes the queue of images and a register in 3 cycles; then one comes in each.
+            now = max(now, self.image_comes[image] + 3)
             begin = now
             for row, col, window in _positions(side):
                 if not window:
@@ -225,22 +226,23 @@ class _Job:
                 now = max(now + channels * per_value, last + group * per_value)
                 self.values_taken.append((taken, now))
             final = now - per_value  # when the last value begins
-            # Two registers later its sums begin to go on, one per cycle. Two words of sums can
+            # Three registers later its sums begin to go on, one per cycle. Three words of sums can
             # stand in these registers, so that the last weights go in before the last sums leave.
             now = max(now, final + outputs)
-            weighed = max(final + per_value, final + 2 + outputs - 2 * lanes)
-            # Four sums gathered, requantised and queued make an input of fc2: 5 beats of weights.
+            weighed = max(final + per_value, final + 3 + outputs - 3 * lanes)
+            # Four sums held, requantised, gathered and queued make an input of fc2, which takes 5
+            # beats of weights.
             inputs = outputs // FC2_PRODUCTS
             beats_per_input = OUTPUTS // FC2_LANES
-            first = final + 2 + (FC2_PRODUCTS - 1) + REQUANTIZE_LATENCY + 2
+            first = final + 3 + (FC2_PRODUCTS - 1) + 1 + REQUANTIZE_LATENCY + 2
             last = first + (inputs - 1) * FC2_PRODUCTS
             begin2 = max(first, fc2_free, 0 if self.folding.resident else weighed)
             fc2_free = max(begin2 + inputs * beats_per_input, last + beats_per_input)
             self.weighed.append(fc2_free - 1)
             self.spans["fc1"].append((image, begin, final + per_value))
             self.spans["fc2"].append((image, begin2, fc2_free))
-            # Product, tree, sum; bias in two steps; the register before the output.
-            self.ended = fc2_free - 1 + 2 + tree_levels(FC2_PRODUCTS) + 2 + 1
+            # Operands, product, tree, sum; bias in two steps; the register before the output.
+            self.ended = fc2_free - 1 + 3 + tree_levels(FC2_PRODUCTS) + 2 + 1
 
     @property
     def _beats_per_word(self) -> int:
@@ -263,6 +265,6 @@ def _ends_square(row: int, col: int) -> bool:
 def _steps_behind_window(channels: int) -> int:
     """Registers from the end of a window to its pooled channels.
 
-    Operands, product, tree, sum; those of `requantize`; pool.
+    Operands twice, product, tree, sum; `requantize` between skid buffers; those of the pool.
     """
-    return 2 + tree_levels(9 * channels) + 1 + REQUANTIZE_LATENCY + 1
+    return 3 + tree_levels(9 * channels) + 1 + REQUANTIZE_LATENCY + SKID_BUFFERS + 2

@@ -47,7 +47,7 @@ def row(said, name):
 def test_the_numbers_at_the_top(lesson):
     report = accelerator_report.stored(NARROW)
     assert int(report.dsp) == 121 and 220 - 121 == 99
-    assert lesson.namespace["count"](NARROW)[0] == 73_768
+    assert lesson.namespace["count"](NARROW)[0] == 73_778
 
 
 def test_the_table_of_the_layers():
@@ -81,9 +81,9 @@ def test_the_pipeline_by_hand(lesson):
 
 def test_the_prediction_of_a_further_image(lesson):
     said = printed(lesson, COMPARED)
-    assert row(said, "1, 1, 8") == [66_208, 66_306, 73_768]
-    assert row(said, "1, 2, 8") == [66_208, 66_306, 71_579]
-    assert said.count("stream") >= 2 and 66_306 / 66_208 < 1.002
+    assert row(said, "1, 1, 8") == [66_208, 66_299, 73_778]
+    assert row(said, "1, 2, 8") == [66_208, 66_299, 71_589]
+    assert said.count("stream") >= 2 and 66_299 / 66_208 < 1.002
     assert 4096 + 525_568 == 529_664 == 8 * 66_208
     said, _ = lesson.again(COMPARED, bound=lambda *given: (7, False))
     assert row(said, "1, 1, 8")[0] == 7 and "layer" in said
@@ -134,13 +134,13 @@ def test_the_lanes_for_a_budget(lesson):
 def test_the_resident_accelerator_fits_exactly(lesson):
     report = lesson.namespace["report"]
     assert (int(report.dsp), float(report.bram36)) == (203, 140) and report.fits
-    assert row(printed(lesson, FITS), "1, 2, 16") == [32_768, 32_888, 101_818]
+    assert row(printed(lesson, FITS), "1, 2, 16") == [32_768, 32_888, 101_825]
     assert 524_288 / 16 == 32_768 and 15 * 9 >= 128 > 14 * 9
     assert 15 * 32_768 / 4_096 == 120 and 140 - 120 - 2 * 9 == 2
     assert ceil(525_568 / 4608) == 115 and 32 * 64 * 9 == 18_432 and ceil(18_432 / 4608) == 4
     assert accelerator_cycles.stream_beats(RESIDENT) == 68_892
-    assert 0 <= 101_818 - (68_892 + 32_768) < 200, "the rest is on the way"
-    assert round(66_306 / 32_888, 1) == 2.0
+    assert 0 <= 101_825 - (68_892 + 32_768) < 200, "the rest is on the way"
+    assert round(66_299 / 32_888, 1) == 2.0
 
 
 def block_rams(top, **parameters):
@@ -161,7 +161,7 @@ def test_the_limits_at_the_end():
     assert round(6_128_896 / 220) == 27_859
     assert 2 * 29 + 4 * 74 + 32 + 10 == 396 > float(budget.available("dsp")) == 396 - 176
     free = int(budget.available("lut")) - int(accelerator_report.stored(RESIDENT).lut)
-    assert 176 * 134 == 23_584 < free and round(free, -3) == 45_000
+    assert 176 * 134 == 23_584 < free and round(free, -3) == 44_000
     assert int(budget.available("lut")) == 53_200
 
 
@@ -176,13 +176,13 @@ def test_the_luts_of_a_multiplier():
     assert sum(int(n) for n in re.findall(r"(\d+) +LUT\d", cells)) == 134
 
 
-def test_two_parts_of_ours_do_not_reach_the_assumed_clock(lesson, monkeypatch):
-    """On the ECP5; the two by whose clock the text says that the rates are too hopeful."""
+def test_two_parts_of_ours_reach_the_assumed_clock(lesson, monkeypatch):
+    """On the ECP5, each alone; the text says that this is not yet the accelerator."""
     clocks = {part: round(float(clock) / 1e6, 1) for part, clock in lesson.namespace["clocks"]}
-    assert clocks == {"maxpool2x2": 71.2, "requantize": 79.5}
+    assert clocks == {"maxpool2x2": 129.4, "requantize": 141.5}
     monkeypatch.setattr("labkit.fpga.place_and_route", lambda *given: timed(50e6))
     said, _ = lesson.again(BESIDE)
-    assert "50 MHz" in said and "71.2 MHz" not in said
+    assert "50 MHz" in said and "129 MHz" not in said
 
 
 def test_guesses_meet_results(lesson, monkeypatch):
@@ -202,7 +202,7 @@ def timed(hertz):
 
 def test_the_rates_follow_from_the_counts(lesson):
     said = printed(lesson, BESIDE)
-    assert row(said, "ours, streamed")[0] == round(100e6 / 66_306) == 1508
+    assert row(said, "ours, streamed")[0] == round(100e6 / 66_299) == 1508
     assert row(said, "ours, resident")[0] == round(100e6 / 32_888) == 3041
     assert "assumed clock of 100 MHz" in said and "1.67 W of a whole board" in said
     assert 661 in row(said, "FINN, CNV, 1 bit")

@@ -148,7 +148,7 @@ print(network.cycles)
 # %% [markdown]
 # All bits are right, and both counts are those of lesson 5.
 # <!-- holds: np.sum(results == golden.logits(photos[:1])) == 10 and np.sum(labels == golden.predict(photos)) == 16 -->
-# <!-- holds: alone == 73_768 and int(network.cycles) == 1_067_846 -->
+# <!-- holds: alone == 73_778 and int(network.cycles) == 1_067_751 -->
 # The DMA sends a word whenever the accelerator is ready, as lesson 5's testbench did.
 #
 # ### A circuit that ends its packets
@@ -319,9 +319,9 @@ overlay.accelerator_0.register_map.STATUS
 #
 # How long does an image take in software, and how long on the overlay?
 # The software runs on your processor; for the board, we *assume* a clock of 100 MHz.
-# We have not tested whether the accelerator reaches this clock.
-# On a Lattice ECP5, another FPGA, lesson 4's tool lets one of its parts, pool1, run at no more than 71.2 MHz (compiled), because pool1 reads a small memory, compares and writes back in one cycle.
-# So the accelerator may well need a slower clock, or one more register there.
+# No timing tool has tested whether the accelerator reaches this clock on a Zynq.
+# On a Lattice ECP5, another FPGA, lesson 4's tool lets one of its parts, pool1, run at 129.4 MHz (compiled), because pool1 reads a small memory in one cycle, and compares and writes back in the next.
+# But that is one part alone, without the wires to its neighbours, so the accelerator may still need a slower clock.
 
 # %% tags=["timing", "nbval-ignore-output"]
 from timeit import timeit

@@ -49,7 +49,7 @@
 #
 # The second prediction is about a program from an article.
 # It loads the overlay with our accelerator, and then labels 20 frames by a network in PyTorch.
-# The accelerator's register CYCLES, which loading sets to 0, says 73,768 after one photograph.
+# The accelerator's register CYCLES, which loading sets to 0, says 73,778 after one photograph.
 # What does it say after this program?
 
 # %%
@@ -72,7 +72,7 @@ from labkit_lessons.fpga.video_in_video_out.video_frame import Box, widened
 # cycles_guess = predict("fpga.trial_cycles", None, "cycles")
 # BEGIN SOLUTION
 wide_guess = predict("fpga.wide_box_right", 155, "labels")
-cycles_guess = predict("fpga.trial_cycles", 73_768, "cycles")
+cycles_guess = predict("fpga.trial_cycles", 73_778, "cycles")
 # END SOLUTION
 
 # %% [markdown]
@@ -223,8 +223,8 @@ def filtered(grey, kernel):
 # Exact means: with the real taps, limited to a byte like the board's, but with nothing rounded.
 #
 # In lesson 3, with a fold of 1, the window took $(H + 1)(W + 1)$ cycles, because it also steps over one row and one column of the border.
-# Here a pixel passes 8 more registers on its way out, so a frame of 480 x 640 should take 481 x 641 + 8 = 308,329 cycles.
-# <!-- holds: (sent.shape[0] + 1) * (sent.shape[1] + 1) + 8 == 308_329 -->
+# Here a pixel passes 9 more registers on its way out, so a frame of 480 x 640 should take 481 x 641 + 9 = 308,330 cycles.
+# <!-- holds: (sent.shape[0] + 1) * (sent.shape[1] + 1) + 9 == 308_330 -->
 
 # %% tags=["picture"]
 edges = np.full((3, 3), -0.5)
@@ -243,13 +243,13 @@ video_pictures.row({name: video_pictures.inside(clip[0].box, seen[name]) for nam
 
 # %% [markdown]
 # The cycle formula is exact.
-# <!-- holds: [int(row[4]) for row in rows] == [481 * 641 + 8] * 2 -->
+# <!-- holds: [int(row[4]) for row in rows] == [481 * 641 + 9] * 2 -->
 # Rounding the result puts a pixel off by at most 0.5.
 # <!-- holds: rows[1][3] <= 0.5 -->
 # In `blur` the taps are off as well: each is 114 / 1,024 instead of 1 / 9, so every sum is 0.2 % too large, and with both, a pixel is off by up to 0.78 in this frame.
 # <!-- holds: rows[0][1] == 114 and 2 ** rows[0][2] == 1_024 and round(100 * (9 * rows[0][1] / 2 ** rows[0][2] - 1), 1) == 0.2 -->
 # <!-- holds: round(rows[0][3], 2) == 0.78 -->
-# At an *assumed* clock of 100 MHz, the FPGA would filter 100,000,000 / 308,329 = 324 frames per second (predicted).
+# At an *assumed* clock of 100 MHz, the FPGA would filter 100,000,000 / 308,330 = 324 frames per second (predicted).
 # <!-- holds: round(100_000_000 / int(cycles)) == 324 -->
 # No timing tool has tested for this lesson whether a Zynq reaches that clock.
 #
@@ -311,7 +311,7 @@ frame_rate = check("fpga.frame_rate", frame_rate)
 # An overlay with both: the filter is unit 0, for three colours in turn, the accelerator unit 1.
 rows = []
 for camera in 60, 500:
-    steps = np.array([int(cycles), int(cycles), int(cycles), 73_768])  # three colours, network
+    steps = np.array([int(cycles), int(cycles), int(cycles), 73_778])  # three colours, network
     rows.append([camera, *frame_rate(steps, [0, 0, 0, 1], 100e6, camera)])
 note = "Frames/s, predicted at 100 MHz from counted cycles, without the processor's work."
 figures.table(["camera", "one at a time", "together"], rows, note)
@@ -320,7 +320,7 @@ figures.table(["camera", "one at a time", "together"], rows, note)
 # At 60 frames/s the camera binds.
 # <!-- holds: rows[0] == [60, 60, 60] -->
 # At 500, the filter sets the rate if both work together, and the sum of all steps sets it otherwise.
-# <!-- holds: rows[1][2] == 100e6 / (3 * int(cycles)) < 500 and rows[1][1] == 100e6 / (3 * int(cycles) + 73_768) -->
+# <!-- holds: rows[1][2] == 100e6 / (3 * int(cycles)) < 500 and rows[1][1] == 100e6 / (3 * int(cycles) + 73_778) -->
 #
 # ## Explain
 #
@@ -428,7 +428,7 @@ board.stop()
 # The labels do not tell, but a counter in the FPGA does: loading sets CYCLES to 0, and each job counts its own cycles there, from 0.
 # RESET clears it as well, and so does a START with IMAGES = 0 while no job runs.
 # PyTorch's loop writes no register, so nothing could have cleared it: its 0 means that no job ran.
-# <!-- holds: same == 20 and processor[1] == 0 and fpga[1] == 73_768 -->
+# <!-- holds: same == 20 and processor[1] == 0 and fpga[1] == 73_778 -->
 # Our overlay computes only what a program asks of it, by writing registers and sending bytes.
 # `model(frame)` does neither, so it runs on the processor, whatever overlay is loaded.
 # <!-- holds: processor[0] > 0 == processor[1] -->
@@ -438,13 +438,13 @@ board.stop()
 #
 # **The rule to keep: if all units work at the same time, a video runs at the camera's rate or at that of the busiest unit, the processor included, whichever is less.**
 # **And if CYCLES is above 0, a job has begun since the overlay was loaded; if it is 0, none has, unless somebody wrote RESET, or a START with IMAGES = 0.**
-# <!-- holds: frame_rate(steps, [0, 0, 0, 1], 100e6, 500)[1] == min(500, 100e6 / max(3 * int(cycles), 73_768)) -->
+# <!-- holds: frame_rate(steps, [0, 0, 0, 1], 100e6, 500)[1] == min(500, 100e6 / max(3 * int(cycles), 73_778)) -->
 # <!-- holds: processor[1] == 0 < fpga[1] -->
 #
-# A circuit has a rate of clock / cycles: a frame of 1,280 x 720 grey pixels takes the filter 721 x 1,281 + 8 = 923,609 cycles.
-# <!-- holds: int(cycles) - 8 == 481 * 641 and 721 * 1_281 + 8 == 923_609 -->
+# A circuit has a rate of clock / cycles: a frame of 1,280 x 720 grey pixels takes the filter 721 x 1,281 + 9 = 923,610 cycles.
+# <!-- holds: int(cycles) - 9 == 481 * 641 and 721 * 1_281 + 9 == 923_610 -->
 # At 100 MHz these are 108 frames/s (predicted), so a camera with 60 still binds.
-# <!-- holds: round(frame_rate(np.array([923_609]), [0], 100e6, 500)[1]) == 108 and frame_rate(np.array([923_609]), [0], 100e6, 60)[1] == 60 -->
+# <!-- holds: round(frame_rate(np.array([923_610]), [0], 100e6, 500)[1]) == 108 and frame_rate(np.array([923_610]), [0], 100e6, 60)[1] == 60 -->
 #
 # ### Outside
 #

@@ -297,7 +297,7 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 # ### Back through the four machines
 #
 # One image through the ConvNet, on a machine of each chapter.
-# The board takes the 73,768 cycles that lesson 5 of chapter 3 *counted*, at an assumed 100 MHz.
+# The board takes the 73,778 cycles that lesson 5 of chapter 3 *counted*, at an assumed 100 MHz.
 
 # %%
 formats = {"laptop_cpu": "fp32", "t4": "fp32", "tpu_v5e": "bf16", "pynq_z1": "int8"}

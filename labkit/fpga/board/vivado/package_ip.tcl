@@ -28,9 +28,9 @@ set sources [list \
   raster.sv \
   requantize.sv \
   section_router.sv \
+  skid_buffer.sv \
   stream_fifo.sv \
   stream_header.sv \
-  stream_register.sv \
   weight_store.sv \
   window_3x3.sv \
   window_control.sv \
