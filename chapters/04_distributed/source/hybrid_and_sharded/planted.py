@@ -109,6 +109,28 @@ def kept_whole(rank, ranks, shards, x, dy):
     return gradients[::-1]
 
 
+all_before_backward = edit(
+    STEP,
+    "all_before_backward",
+    "    for shard, x in zip(",
+    "    wholes = [torch.cat(all_gather(shard)).view(D, D) for shard in shards]\n"
+    "    for shard, x in zip(",
+    ("dy = dy @ torch.cat(all_gather(shard)).view(D, D).T", "dy = dy @ wholes.pop().T"),
+)
+
+
+def in_one_tensor(rank, ranks, shards, x, dy):
+    D = x.shape[1]
+    inputs, gradients = [x], []
+    for shard in shards:
+        inputs.append(inputs[-1] @ torch.cat(all_gather(shard)).view(D, D))
+    for place in reversed(range(len(shards))):
+        gradients.insert(0, reduce_scatter(inputs[place].T @ dy) / ranks)
+        if place:
+            dy = dy @ torch.cat(all_gather(shards[place])).view(D, D).T
+    return torch.stack(gradients)
+
+
 def all_layers_at_once(rank, ranks, shards, x, dy):
     D = x.shape[1]
 
@@ -349,6 +371,7 @@ PLANTED = {
         (nothing_reduced, "the others' never came"),
         (everyone_alike, "rank r keeps chunk r"),
         (reduced_to_all, "gather, gather, reduce-scatter"),
+        (all_before_backward, "gathered for backward before the first reduce-scatter"),
         (all_layers_at_once, "Gather them one by one"),
         (kept_whole, "all layers were whole at the same time"),
         (rows_too, "divided by the rows of x as well"),
@@ -409,7 +432,39 @@ RIGHT_ON = {
     state_alone: (8, 2, 1, np.array([0])),
 }
 ALSO_RIGHT = {
-    STEP: [by_torch_and_sparing, by_places],
+    STEP: [by_torch_and_sparing, by_places, in_one_tensor],
     BYTES: [by_rows, in_whole_numbers],
     GROUP: [on_a_grid, by_recursion, by_numpy_indices],
+}
+CLASSES = {
+    "distributed.sharded_step": {
+        "size": "case: prime; ragged rows",
+        "rounding": "no: nothing is rounded, and sums are within the tolerance",
+        "type": "case: prime",
+        "state": "case: three layers again",
+        "cost": "case: three layers",
+        "handshake": "case: three layers",
+        "forbidden": "no: what is forbidden is no matter of a case",
+        "right": "no: a list, a tuple and one tensor are taken",
+    },
+    "distributed.bytes_per_rank": {
+        "size": "case: ZeRO-3; ZeRO-1, three ranks",
+        "rounding": "case: ZeRO-3; ZeRO-3, many ranks",
+        "type": "no: no type is asked",
+        "state": "no: sizes and numbers differ in every case",
+        "cost": "no: the text limits no work",
+        "handshake": "no: nobody waits for another",
+        "forbidden": "no: what is forbidden is no matter of a case",
+        "right": "no: any number is taken",
+    },
+    "distributed.group_along": {
+        "size": "case: prime; the second of five; 1,024 ranks",
+        "rounding": "no: nothing is rounded, and sums are within the tolerance",
+        "type": "no: no type is asked",
+        "state": "case: data of 2 x 3; tensor of 2 x 3",
+        "cost": "no: the text limits no work",
+        "handshake": "no: nobody waits for another",
+        "forbidden": "no: what is forbidden is no matter of a case",
+        "right": "no: any sequence of whole numbers is taken",
+    },
 }

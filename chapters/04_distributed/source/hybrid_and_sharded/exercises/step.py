@@ -178,7 +178,7 @@ def three_rounds(traffic: Traffic) -> str | None:
         return (
             f"The result is right, but {gathered_first(traffic) - count} of {count} layers are "
             "gathered for backward before the first reduce-scatter, so that they are whole at the "
-            "same time. Gather them one by one, each when it is needed."
+            "same time. Reduce-scatter each layer's gradients before the next gather."
         )
     together = max(
         [m.bytes for m in traffic.messages] + [call.bytes for call in gathers(traffic)], default=0
