@@ -23,6 +23,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from labkit.arguments import whole
 from labkit.distributed.collectives import all_gather, ring_all_reduce
 from labkit.distributed.network import transport
 
@@ -145,9 +146,7 @@ class LowRank(Compressor):
 
     def __init__(self, rank: int, feedback: bool = True) -> None:
         super().__init__(feedback)
-        if isinstance(rank, bool) or not isinstance(rank, int) or rank < 1:
-            raise ValueError(f"LowRank: rank is a whole number from 1 on, not {rank!r}.")
-        self.rank = rank
+        self.rank = whole("LowRank: rank", rank)
         self.q: torch.Tensor | None = None
 
     def pays(self, shape: tuple[int, ...]) -> bool:

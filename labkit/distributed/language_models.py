@@ -22,6 +22,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from labkit.arguments import whole
 from labkit.lookup import row_of
 
 if TYPE_CHECKING:
@@ -58,9 +59,9 @@ class LanguageModel:
 
     def __post_init__(self) -> None:
         for name in SIZES:
-            _demand_whole(f"LanguageModel {self.key}: {name}", getattr(self, name), least=1)
+            whole(f"LanguageModel {self.key}: {name}", getattr(self, name))
         for name in ("position_rows", "longest"):
-            _demand_whole(f"LanguageModel {self.key}: {name}", getattr(self, name), least=0)
+            whole(f"LanguageModel {self.key}: {name}", getattr(self, name), least=0)
         for name in SWITCHES:
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"LanguageModel {self.key}: {name} is True or False.")
@@ -131,15 +132,15 @@ class LanguageModel:
         head runs for every new token. So counts PyTorch's FlopCounterMode, which counts matrix
         products and nothing else.
         """
-        _demand_whole("forward_flops: new", new, least=1)
-        _demand_whole("forward_flops: past", past, least=0)
+        whole("forward_flops: new", new)
+        whole("forward_flops: past", past, 0)
         products = 2 * new * self.matmul_parameters
         return products + self.attention_flops(new, past)
 
     def attention_flops(self, new: int, past: int = 0) -> int:
         """The second term of `forward_flops`: Q K^T and the mix of V, in all layers."""
-        _demand_whole("attention_flops: new", new, least=1)
-        _demand_whole("attention_flops: past", past, least=0)
+        whole("attention_flops: new", new)
+        whole("attention_flops: past", past, 0)
         numbers_in_queries = self.layers * self.heads * self.head_width
         return 4 * new * (past + new) * numbers_in_queries
 
@@ -202,12 +203,6 @@ def language_models() -> Mapping[str, LanguageModel]:
 def language_model(key: str) -> LanguageModel:
     """The model with this key, as "llama31_8b". ValueError names the near matches."""
     return row_of(language_models(), key, "model")
-
-
-def _demand_whole(what: str, number: object, least: int) -> None:
-    """ValueError for a number that is not whole, or too small."""
-    if not isinstance(number, int) or isinstance(number, bool) or number < least:
-        raise ValueError(f"{what} is a whole number from {least} on, not {number!r}.")
 
 
 def _demand_positive(what: str, number: object) -> None:

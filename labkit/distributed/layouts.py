@@ -14,6 +14,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from labkit.arguments import whole
+
 if TYPE_CHECKING:
     from labkit.distributed.language_models import LanguageModel
 
@@ -45,9 +47,7 @@ class Layout:
 
     def __post_init__(self) -> None:
         for name in COUNTS:
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"Layout: {name} is a whole number from 1 on, not {value!r}.")
+            whole(f"Layout: {name}", getattr(self, name))
         for name in ("overlap", "recompute"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"Layout: {name} is True or False, not {getattr(self, name)!r}.")

@@ -36,6 +36,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from labkit.arguments import whole
 from labkit.distributed.errors import LaunchError
 from labkit.distributed.tf_own_configs import COORDINATOR, LOCAL, Writer, own_configs
 from labkit.distributed.tf_processes import TfProcesses
@@ -200,8 +201,7 @@ def find_program() -> Path:
 
 def _refuse_wrong(servers: int, workers: int) -> None:
     for name, number in (("servers", servers), ("workers", workers)):
-        if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-            raise LaunchError(f"TfCluster: {name} is a whole number from 1 on, not {number!r}.")
+        whole(f"TfCluster: {name}", number, error=LaunchError)
     if servers + workers + 1 > MOST_PROCESSES:
         raise LaunchError(
             f"TfCluster: {servers} servers, {workers} workers and the coordinator are "

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from labkit.arguments import whole as whole
 from labkit.distributed.chooser.reckoning import Reckoned, Sum
 from labkit.distributed.cost_model import CostModel
 from labkit.hardware import Machine
@@ -111,13 +112,6 @@ class Need(ABC):
     @abstractmethod
     def ring(self, machine: Machine, count: int) -> CostModel:
         """The ring through all of them. LinksUnknownError as for `plan`."""
-
-
-def whole(name: str, number: object, least: int = 1) -> int:
-    """The number, if it is whole and large enough; else ValueError, a sentence."""
-    if not isinstance(number, int) or isinstance(number, bool) or number < least:
-        raise ValueError(f"{name} is a whole number from {least} on, not {number!r}.")
-    return number
 
 
 def above_zero(name: str, number: object, most: float = float("inf")) -> float:

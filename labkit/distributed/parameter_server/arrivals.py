@@ -17,6 +17,8 @@ from heapq import heappop, heappush
 from random import Random
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from labkit.arguments import whole
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -126,7 +128,6 @@ def _refuse_wrong(seconds: Sequence[float], steps: int, jitter: float) -> None:
         raise ValueError(
             f"arrival_order: seconds has a number above 0 for each worker, not {list(seconds)}."
         )
-    if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
-        raise ValueError(f"arrival_order: steps is a whole number from 1 on, not {steps!r}.")
+    whole("arrival_order: steps", steps)
     if not 0 <= jitter < 1:
         raise ValueError(f"arrival_order: jitter is a share from 0 to below 1, not {jitter!r}.")

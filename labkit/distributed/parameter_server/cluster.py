@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from labkit.arguments import whole
 from labkit.distributed.errors import LaunchError
 from labkit.distributed.handshake import new_secret
 from labkit.distributed.parameter_server.arrivals import Arrivals, arrival_order
@@ -283,8 +284,7 @@ def _packed(job: Job) -> bytes:
 
 def _refuse_wrong(servers: int, workers: int, timeout: float, copies: int) -> None:
     for name, value in (("servers", servers), ("workers", workers)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise LaunchError(f"Cluster: {name} is a whole number from 1 on, not {value!r}.")
+        whole(f"Cluster: {name}", value, error=LaunchError)
     if isinstance(copies, bool) or not isinstance(copies, int) or not 0 <= copies <= servers:
         raise LaunchError(
             f"Cluster: copies is a whole number from 0 to {servers}, that of the servers, not "

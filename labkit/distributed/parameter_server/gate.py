@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from labkit.arguments import whole
 from labkit.distributed.parameter_server.errors import ServerError
 from labkit.distributed.parameter_server.limits import Limit
 from labkit.distributed.parameter_server.rules import Rule
@@ -48,8 +49,7 @@ class Gate:
         order: Sequence[Event] | None = None,
         announce: Callable[[int], None] | None = None,
     ) -> None:
-        if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
-            raise ValueError(f"Shard: workers is a whole number from 1 on, not {workers!r}.")
+        whole("Shard: workers", workers)
         self.rule, self.workers, self.limit, self.announce = rule, workers, limit, announce
         self.finished, self.begun, self.leads = [0] * workers, [0] * workers, [0] * workers
         self.changed = threading.Condition()

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from labkit.arguments import whole
+
 if TYPE_CHECKING:
     import torch
 
@@ -104,11 +106,7 @@ class Photographs:
 
     def __post_init__(self) -> None:
         for name, least in (("batch", 1), ("seed", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ValueError(
-                    f"Photographs: {name} is a whole number from {least} on, not {value!r}."
-                )
+            whole(f"Photographs: {name}", getattr(self, name), least)
 
     def start(self) -> torch.Tensor:
         """The weights [W] at the beginning."""

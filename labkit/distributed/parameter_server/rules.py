@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from labkit.arguments import whole
+
 
 class Rule(Protocol):
     """What a server asks.
@@ -78,8 +80,7 @@ class Bounded:
     together = False
 
     def __post_init__(self) -> None:
-        if isinstance(self.bound, bool) or not isinstance(self.bound, int) or self.bound < 0:
-            raise ValueError(f"Bounded: the bound is a whole number from 0 on, not {self.bound!r}.")
+        whole("Bounded: the bound", self.bound, 0)
 
     def may_begin(self, worker: int, finished: Sequence[int]) -> bool:
         """When it has finished at most `bound` steps more than the slowest."""

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import torch
 
+from labkit import arguments
 from labkit.distributed.gpt.model import GPT, Config
 from labkit.distributed.tensor_parallel.layers import share_of
 
@@ -70,8 +71,7 @@ def join_states(parts: Sequence[State], config: Config) -> State:
 
 def refuse_wrong_ranks(config: Config, ranks: int) -> None:
     """Raises ValueError where a GPT of this size cannot be shared by so many ranks."""
-    if isinstance(ranks, bool) or not isinstance(ranks, int) or ranks < 1:
-        raise ValueError(f"Tensor parallel: ranks is a whole number from 1 on, not {ranks!r}.")
+    arguments.whole("Tensor parallel: ranks", ranks)
     share_of(config.heads, ranks, "heads")
 
 

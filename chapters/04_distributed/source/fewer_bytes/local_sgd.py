@@ -15,6 +15,7 @@ not for H > 1. With shards that differ, and long rounds, it is federated averagi
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from labkit.arguments import whole
 from labkit.distributed.collectives import ring_all_reduce
 from labkit.distributed.data_parallel import AllReduce
 from labkit.distributed.network import transport
@@ -60,8 +61,7 @@ def train(
     Returns the loss of each step. Steps after the last average stay local: give every rank the
     same number of batches, a multiple of `every`. Raises ValueError for an `every` below 1.
     """
-    if isinstance(every, bool) or not isinstance(every, int) or every < 1:
-        raise ValueError(f"local_sgd.train: every is a whole number from 1 on, not {every!r}.")
+    whole("local_sgd.train: every", every)
     losses = []
     for images, labels in batches:
         losses.append(forward_backward(model, images, labels))

@@ -22,6 +22,8 @@ The formulas leave messages and the servers' work out. Lesson parameter_servers.
 import math
 from collections.abc import Sequence
 
+from labkit.arguments import whole
+
 EXACT = 1e-9  # a step that ends at the moment T itself counts, whatever the division rounds
 
 
@@ -47,8 +49,7 @@ def bounded(seconds: Sequence[float], bound: int, duration: float = math.inf) ->
     Raises ValueError for seconds or a duration that are not above 0, and for a bound below 0.
     """
     _refuse_wrong(seconds)
-    if isinstance(bound, bool) or not isinstance(bound, int) or bound < 0:
-        raise ValueError(f"throughput: bound is a whole number from 0 on, not {bound!r}.")
+    whole("throughput: bound", bound, 0)
     if not duration > 0:
         raise ValueError(f"throughput: duration is a number of seconds above 0, not {duration!r}.")
     slowest = max(seconds)
