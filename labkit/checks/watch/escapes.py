@@ -41,5 +41,5 @@ def _named(functions: Iterable[tuple]) -> Escapes:
 
 
 # By the code of a function written in Python, or by the function in C itself.
-IN_A_RANK = _named((*_SWITCHES, (os, "fork"), (os, "forkpty")))  # two would speak for one rank
+IN_A_RANK = _named(_SWITCHES)
 IN_THE_KERNEL = _named(_SWITCHES + _ENDS)

@@ -605,6 +605,7 @@ RIGHT_ON = {
     always_from_the_old: ONE_PUSH,
     half_each: EARLY,
     until_the_next_one: NO_FAULT,
+    parts_of_checkpoints: NO_FAULT,
     between_faults_alone: NO_FAULT,
     all_but_the_first: NO_PUSH,
     a_default_that_stays: NO_PUSH,

@@ -392,5 +392,6 @@ RIGHT_ON = {
     gives_its_own: (ONES, ONES, [[0]], [0]),
     clears: (0 * ONES, ONES, [[0]], [0]),
     forgets_the_last: (ONES[:0], ONES[:0], [], []),
+    takes_from_buckets: (ONES[:0], ONES[:0], [], []),
     subtracts_in_place: (((np.zeros(1, "f4"), np.ones((1, 1, 1), "f4"), np.ones((1, 1), "f4")),),),
 }

@@ -396,7 +396,7 @@ def by_a_clock(pulled, pushed):
 
 def by_bisection(pulled, pushed):
     in_order = np.sort(pushed)
-    return np.searchsorted(in_order, pushed) - np.searchsorted(in_order, pulled)
+    return np.searchsorted(in_order, pushed) - np.searchsorted(in_order, pulled, side="right")
 
 
 beginners_forgotten = edit(

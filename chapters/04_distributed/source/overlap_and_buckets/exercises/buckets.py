@@ -213,11 +213,11 @@ buckets = exercise(
     "distributed.buckets",
     oracle=in_buckets(assign),
     cases=cases_of(
-        {"prime": (7, 12, 19), "one parameter": (1, 8, 10), "some too large": (7, 12, 6)}
+        {"one parameter": (1, 8, 10), "some too large": (7, 12, 2), "prime": (7, 12, 25)}
         | {
             "ragged": (11, 50, 40),
             "exactly full": (8, 0, 30),
-            "all in one": (6, 20, 1000),
+            "all in one": (7, 20, 1000),
         }
         | {"many": (60, 100, 150), "equal sizes": (13, -1, 9)},
         sizes_of,
