@@ -91,6 +91,16 @@ def without_the_last_rank(oracle, by_rank):
     return oracle((*others, (0 * x,)))
 
 
+def with_a_part_of_p(oracle, p, *others):
+    """As a decay of the weights makes it."""
+    new_p, v = oracle(p, *others)
+    return new_p, v + np.float32(0.001) * p
+
+
+def in_float32(oracle, *args):
+    return tuple(one.astype(float) for one in oracle(*(a.astype(np.float32) for a in args)))
+
+
 SLIPS = [
     ("gpu.relu_kernel", lambda oracle, x: x.copy(), LIMIT),
     ("fpga.brighten", unlimited, LIMIT),
@@ -108,6 +118,17 @@ SLIPS = [
     ("gpu.blocks_that_fit", in_all_places(np.min), "the same number, the smallest of those"),
     ("tpu.mxu_utilization", in_all_places(np.median), "the same number: each"),
     ("gpu.sgd_momentum", lambda oracle, p, g, v, lr, m: oracle(p, g, v, 1 / lr, m), RATE),
+]
+SLIPS += [  # what is tried behind the common slips
+    ("gpu.scale_rows", lambda oracle, a, scale, shift: oracle(a, scale + 1, shift), "has 1 added"),
+    ("gpu.lowest_limit", lambda oracle, i, p, a, r: oracle(i, p, p, r), "`passes` stands where"),
+    ("tpu.throughput", lambda oracle, *args: oracle(*args[:-1], 0.94e9), CONSTANT),
+    ("gpu.lowest_limit", lambda oracle, *args: np.round(oracle(*args), 2), "rounded to 2 digits"),
+    ("gpu.bias_relu_pool", lambda oracle, *args: np.minimum(oracle(*args), 6), "goes above 6"),
+    ("gpu.sgd_momentum", with_a_part_of_p, "too much, or too little, of `p`"),
+    ("gpu.scale_rows", behind(lambda a, scale, shift: 96), "the first 96 places"),
+    ("gpu.linear_backward", in_float32, "float32's"),
+    ("tpu.global_loss", lambda oracle, *args: oracle(*args) + 0.001, "too large by 0.001"),
 ]
 TWICE = "written to the same place"
 OWN, ZERO, RANK = "own numbers still stand", "still 0: nothing came", "the last rank gives does not"
