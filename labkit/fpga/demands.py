@@ -29,8 +29,6 @@ from labkit.provenance import Quantity
 RESOURCES = {"lut": "LUTs", "ff": "flip-flops", "dsp": "DSPs", "bram36": "block RAMs"}
 
 
-# Enough to fill and to empty what a learner writes: a solver may take minutes for twice as many.
-CYCLES = 10
 UNPROVED = (
     "The solver found no answer in time. What is kept in fewer registers is easier for it: a "
     "number that follows from others, such as how many words wait, need not be kept."
@@ -88,6 +86,7 @@ class Demands:
     solution: str
     support: Sequence[Any] = ()
     proves: str | None = None
+    depth: int = 20
     cycles: Callable[..., int] | None = None
     gates: Mapping[str, int] = field(default_factory=dict)
     clock: float | None = None
@@ -105,7 +104,7 @@ class Demands:
         mine = with_support(answer, self.support), self.top
         asked = {}
         if self.proves is not None:
-            asked["proof"] = partial(prove, *mine, None, CYCLES, self.proves, forever=False)
+            asked["proof"] = partial(prove, *mine, None, self.depth, self.proves, forever=False)
         if self.gates:
             asked["synthesis"] = partial(synthesize, *mine, dict(self.gate_parameters))
         if self.clock is not None:

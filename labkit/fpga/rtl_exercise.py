@@ -36,6 +36,7 @@ def rtl_exercise(
     gates: Mapping[str, int] | None = None,
     gate_parameters: Mapping[str, int] | None = None,
     proves: str | None = None,
+    depth: int = 20,
     clock: float | None = None,
     given: str | None = None,
     keeps: int = 0,
@@ -58,6 +59,7 @@ def rtl_exercise(
     proves    rules that no input may break, beside that each stream out holds a word until it is
               taken: the `properties` of `prove`, "" for nothing else. A counterexample is refused,
               and a proof of nothing; a right module for which induction is too weak is not
+    depth     how many cycles the solver looks at: twice as many can take it minutes
     clock     the share of the highest clock of the course's own module that is enough: 0.8; both
               are compiled for the ECP5, so that they are the same on every machine
     keeps     how many words must find room in the module while nobody takes one
@@ -67,7 +69,7 @@ def rtl_exercise(
     """
     outputs = fields.get("outputs", ("y",))
     demands = Demands(
-        top, solution, support, proves, cycles, gates or {}, clock, gate_parameters or {}
+        top, solution, support, proves, depth, cycles, gates or {}, clock, gate_parameters or {}
     )
     read = read or reader(outputs)
     judge = RTLJudge(

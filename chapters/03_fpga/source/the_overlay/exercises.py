@@ -149,13 +149,6 @@ def one_place(x: np.ndarray) -> np.ndarray:
     return found
 
 
-def too_long(x: np.ndarray) -> np.ndarray:
-    """As if pieces had more words than fit; raises what pynq raises."""
-    if len(x) > most_words(x):
-        raise ValueError
-    return ~x
-
-
 def of_the_example(x: np.ndarray) -> np.ndarray:
     """As if each transfer could have 63 words; raises what pynq raises."""
     if min(len(x), 63) > most_words(x):
@@ -200,7 +193,6 @@ through_dma = board_exercise(
         "first_pieces": first_pieces,
         "whole_pieces": whole_pieces,
         "one_place": one_place,
-        "too_long": too_long,
         "of_the_example": of_the_example,
     },
     demand=unsent,

@@ -136,6 +136,7 @@ queue = rtl_exercise(
     },
     outputs=("out",),
     proves=KEPT + READY,
+    depth=10,  # enough to fill the four places and to empty them
     cycles=lambda x: len(x) + 1,
     given=QUEUE,
     keeps=2,  # several, as the lesson says; ours keeps three, and four are as right
