@@ -1,4 +1,7 @@
-"""Causes that are tried behind the common slips: what few make, and what a factor may explain."""
+"""Causes that are tried behind the common slips: what few make, and what a factor may explain.
+
+Dense: a slip is one formula, which is tried on all cases.
+"""
 
 from functools import partial
 

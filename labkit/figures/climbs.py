@@ -1,4 +1,7 @@
-"""The climb of a kernel's steps towards the roofline of a machine."""
+"""The climb of a kernel's steps towards the roofline of a machine.
+
+Dense: a call draws one shape, and its arguments are places.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Grids of numbers side by side, some cells shaded: what the pictures of layers are drawn with."""
+"""Grids of numbers side by side, some cells shaded: what the pictures of layers are drawn with.
+
+Dense: a call draws one shape, and its arguments are places.
+"""
 
 from __future__ import annotations
 

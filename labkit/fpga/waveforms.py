@@ -2,6 +2,8 @@
 
 One row for each signal, one column for each clock cycle. Lesson a_multiply_accumulate_array reads
 the first one.
+
+Dense: a call draws one shape, and its arguments are places.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -2,6 +2,8 @@
 
 times_and_prices(answer)          # shown, in lesson choosing_hardware
 save(answer, "answer.png")        # or .svg, .pdf: `labkit choose --plot`
+
+Dense: a call draws one shape, and its arguments are places.
 """
 
 from pathlib import Path

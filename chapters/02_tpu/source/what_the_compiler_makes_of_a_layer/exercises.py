@@ -1,4 +1,7 @@
-"""The exercises of the lesson: tiled layouts, and how busy the matrix units are."""
+"""The exercises of the lesson: tiled layouts, and how busy the matrix units are.
+
+Dense: a case or a wrong idea is a row, to be held against the others.
+"""
 
 from math import prod
 

@@ -1,4 +1,7 @@
-"""Pictures of a convolution as a stream: what is remembered at a step, and windows over time."""
+"""Pictures of a convolution as a stream: what is remembered at a step, and windows over time.
+
+Dense: a call draws one shape, and its arguments are places.
+"""
 
 import numpy as np
 

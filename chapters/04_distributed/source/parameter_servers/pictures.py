@@ -6,6 +6,8 @@ losses_picture      the losses of some trainings against gradients, and against 
 staleness_picture   how stale the gradients of some trainings were
 
 Lesson parameter_servers.
+
+Dense: a call draws one shape, and its arguments are places.
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@
 
 One convention for all: stage 0 at the top, time to the right from the first piece of work on, a box
 for each piece with the number of its micro-batch. What stays white is the bubble.
+
+Dense: a call draws one shape, and its arguments are places.
 """
 
 from collections.abc import Mapping

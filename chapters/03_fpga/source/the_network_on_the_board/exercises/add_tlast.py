@@ -1,4 +1,7 @@
-"""Exercise fpga.add_tlast: a circuit that says where its packets end."""
+"""Exercise fpga.add_tlast: a circuit that says where its packets end.
+
+Dense: a case or a wrong idea is a row, to be held against the others.
+"""
 
 from collections.abc import Callable
 from types import SimpleNamespace

@@ -1,4 +1,7 @@
-"""Exercise fpga.what_differs: photographs with a wrong number, and with another label."""
+"""Exercise fpga.what_differs: photographs with a wrong number, and with another label.
+
+Dense: a case or a wrong idea is a row, to be held against the others.
+"""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,7 @@
-"""Exercise distributed.machines_needed: the smallest power of two of machines that hold a model."""
+"""Exercise distributed.machines_needed: the smallest power of two of machines that hold a model.
+
+Dense: a case or a wrong idea is a row, to be held against the others.
+"""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,7 @@
-"""Exercise distributed.average_gradients: the mean of many tensors, with one all-reduce."""
+"""Exercise distributed.average_gradients: the mean of many tensors, with one all-reduce.
+
+Dense: a case or a wrong idea is a row, to be held against the others.
+"""
 
 from collections.abc import Sequence
 from math import prod

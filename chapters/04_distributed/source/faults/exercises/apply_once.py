@@ -1,6 +1,8 @@
 """Exercise distributed.apply_once: pushes that come again or out of order, and wrong ideas of them.
 
 Lesson faults.
+
+Dense: a case or a wrong idea is a row, to be held against the others.
 """
 
 from collections.abc import Callable, Mapping, Sequence

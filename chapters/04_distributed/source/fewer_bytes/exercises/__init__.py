@@ -1,4 +1,7 @@
-"""The exercises of lesson fewer_bytes: the largest numbers, and local steps."""
+"""The exercises of lesson fewer_bytes: the largest numbers, and local steps.
+
+Dense: a case or a wrong idea is a row, to be held against the others.
+"""
 
 from labkit_lessons.distributed.fewer_bytes.exercises import local_sgd, top_k
 

@@ -1,4 +1,7 @@
-"""Exercise distributed.top_k: the largest numbers, and what is kept of the others."""
+"""Exercise distributed.top_k: the largest numbers, and what is kept of the others.
+
+Dense: a case or a wrong idea is a row, to be held against the others.
+"""
 
 import math
 from collections.abc import Callable, Sequence

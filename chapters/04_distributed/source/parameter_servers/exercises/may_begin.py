@@ -1,4 +1,7 @@
-"""Exercise distributed.may_begin: who may begin a step under a bound."""
+"""Exercise distributed.may_begin: who may begin a step under a bound.
+
+Dense: a case or a wrong idea is a row, to be held against the others.
+"""
 
 from collections.abc import Callable
 from types import SimpleNamespace

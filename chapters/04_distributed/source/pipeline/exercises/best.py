@@ -1,4 +1,7 @@
-"""Exercise distributed.best_micro_batches: into how many pieces a batch is cut."""
+"""Exercise distributed.best_micro_batches: into how many pieces a batch is cut.
+
+Dense: a case or a wrong idea is a row, to be held against the others.
+"""
 
 from collections.abc import Callable
 from functools import partial

@@ -1,4 +1,7 @@
-"""Exercise distributed.all_gather: the second half of a ring, in which chunks go round."""
+"""Exercise distributed.all_gather: the second half of a ring, in which chunks go round.
+
+Dense: a case or a wrong idea is a row, to be held against the others.
+"""
 
 from collections.abc import Callable, Sequence
 
