@@ -117,27 +117,3 @@ downwards = edit(  # the circle is run the other way round
     "(now == 0) ? $clog2(LENGTH)'(LENGTH - 1) : now - 1",
 )
 ALSO_RIGHT = {LINE: [counters, apart, downwards], CONTROL: [one_process]}
-
-# Of each class of slips: the cases that part it from what is right, or why it cannot matter.
-CLASSES = {
-    "fpga.line_buffer": {
-        "size": "case: a prime number of words",
-        "rounding": "no: the words are stored and read, and nobody computes with them",
-        "type": "no: a word is WIDTH bits without a meaning, in the memory as at both ports",
-        "state": "case: a short row",
-        "cost": "no: gates are counted for a row of 1,921 words, and in no case",
-        "handshake": "case: many",
-        "forbidden": "no: a call that is not allowed is refused in every case",
-        "right": "no: every case takes counters, apart, downwards",
-    },
-    "fpga.window_control": {
-        "size": "case: 4 x 4, as in the lesson",
-        "rounding": "no: the module has wires of one bit, and computes no number",
-        "type": "no: the module has wires of one bit, and computes no number",
-        "state": "case: two images of a pixel",
-        "cost": "case: 4 x 4, as in the lesson",
-        "handshake": "case: three images of 3 x 5",
-        "forbidden": "no: a call that is not allowed is refused in every case",
-        "right": "no: every case takes one_process",
-    },
-}

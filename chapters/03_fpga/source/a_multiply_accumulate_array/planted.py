@@ -266,38 +266,3 @@ RIGHT_ON = {
     shifted_less: (np.array([2**30]), np.array([2**16 - 1]), 16),
     half_less: (np.array([2**30]), np.array([2**16 - 1]), 16),
 }
-
-# Of each class of slips: the cases that part it from what is right, or why it cannot matter.
-CLASSES = {
-    "fpga.mac": {
-        "size": "case: a packet of seven; case: the largest products",
-        "rounding": "no: whole numbers are multiplied and added, and nothing is rounded",
-        "type": "case: three packets",
-        "state": "case: many packets",
-        "cost": "case: many packets",
-        "handshake": "case: many packets",
-        "forbidden": "no: a call that is not allowed is refused in every case",
-        "right": "no: every case takes another_style, chosen_product",
-    },
-    "fpga.mac_array": {
-        "size": "case: three lanes; case: many words, five lanes",
-        "rounding": "no: the lanes multiply and add whole numbers, and nothing is rounded",
-        "type": "no: x and w are only joined to a word here, and `mac` reads their signs",
-        "state": "no: the lines that the learner writes are wires, and hold nothing",
-        "cost": "case: many words, five lanes",
-        "handshake": "case: many words, five lanes",
-        "forbidden": "no: the text forbids nothing, and lint has its own sentence for what is no "
-        "circuit",
-        "right": "no: every case takes with_its_mac, by_shift, factors_exchanged",
-    },
-    "fpga.requantize_rtl": {
-        "size": "case: the smallest shift; case: the largest shift",
-        "rounding": "case: many sums",
-        "type": "case: many sums",
-        "state": "case: many sums",
-        "cost": "case: many sums",
-        "handshake": "case: many sums",
-        "forbidden": "no: a call that is not allowed is refused in every case",
-        "right": "no: every case takes in_two_shifts, by_its_bits",
-    },
-}

@@ -279,27 +279,3 @@ RIGHT_ON = {  # where what they confuse is one and the same
     bound_other_way: (7 * ONE, ONE, 7, 9, True, 1),
     folding_lanes_counted: (9, 8 * ONE, ONE),
 }
-
-# Of each class of slips: the cases that part it from what is right, or why it cannot matter.
-CLASSES = {
-    "fpga.bound": {
-        "size": "case: three layers",
-        "rounding": "case: two layers",
-        "type": "no: cycles and bytes are whole numbers far below 2^53, which floats hold as well",
-        "state": "case: large images",
-        "cost": "no: the text says nothing of what the formula itself may cost",
-        "handshake": "no: the cycles are computed by a formula, and no stream runs",
-        "forbidden": "no: a call that is not allowed is refused in every case",
-        "right": "no: every case takes bound_by_loop, bound_in_numpy, bound_as_a_number",
-    },
-    "fpga.folding": {
-        "size": "case: three layers; case: equal times; case: one layer with many lanes",
-        "rounding": "case: nearly equal times; case: nearly equal, the other way",
-        "type": "no: lanes are small powers of two, which every type of numbers holds",
-        "state": "case: the least budget",
-        "cost": "no: the text says nothing of what the search itself may cost",
-        "handshake": "no: lanes are chosen before anything runs, and nobody waits",
-        "forbidden": "no: a call that is not allowed is refused in every case",
-        "right": "no: every case takes folding_by_target, folding_by_trying",
-    },
-}

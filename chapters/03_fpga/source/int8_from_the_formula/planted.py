@@ -328,37 +328,3 @@ RIGHT_ON = {  # where what they confuse is one and the same
     byte_shift_first: (NOTHING, ONE, 4, 0),
     byte_half_first: (NOTHING, ONE, 4, 0),
 }
-
-# Of each class of slips: the cases that part it from what is right, or why it cannot matter.
-CLASSES = {
-    "fpga.quantize_weights": {
-        "size": "case: prime sizes",
-        "rounding": "case: prime sizes",
-        "type": "case: prime sizes",
-        "state": "case: prime sizes again",
-        "cost": "no: the text says nothing of what the computation itself may cost",
-        "handshake": "no: arrays come in and go out of one call, and nobody waits",
-        "forbidden": "no: a call that is not allowed is refused in every case",
-        "right": "no: every case takes weights_by_round, weights_halves_away",
-    },
-    "fpga.accumulator_bits": {
-        "size": "case: prime sizes; case: one product in each sum",
-        "rounding": "case: prime sizes",
-        "type": "no: a width is one whole number, and an int, a float or a NumPy number holds it",
-        "state": "case: prime sizes again",
-        "cost": "no: the text says nothing of what the computation itself may cost",
-        "handshake": "no: a width is computed, and no accumulator runs",
-        "forbidden": "no: a call that is not allowed is refused in every case",
-        "right": "no: every case takes bits_by_sign, bits_of_all_channels",
-    },
-    "fpga.requantize": {
-        "size": "case: prime sizes",
-        "rounding": "case: prime sizes",
-        "type": "case: prime sizes",
-        "state": "case: prime sizes again",
-        "cost": "no: the text says nothing of what the computation itself may cost",
-        "handshake": "no: arrays come in and go out of one call, and nobody waits",
-        "forbidden": "no: a call that is not allowed is refused in every case",
-        "right": "no: every case takes byte_in_float64, byte_number_by_number",
-    },
-}

@@ -259,38 +259,3 @@ ALSO_RIGHT = {
     ORDER: [order_by_index, order_by_einsum],
     DEPTH: [depth_by_cycles, depth_by_ends],
 }
-
-# Of each class of slips: the cases that part it from what is right, or why it cannot matter.
-CLASSES = {
-    "fpga.stream_order": {
-        "size": "case: prime sizes",
-        "rounding": "no: weights are moved to other places, and none of them changes",
-        "type": "no: the text asks for the columns in an order, and for no type of numbers",
-        "state": "case: prime sizes again",
-        "cost": "no: the text says nothing of what the reordering itself may cost",
-        "handshake": "no: the order is of an array, and no stream runs in this exercise",
-        "forbidden": "no: a call that is not allowed is refused in every case",
-        "right": "no: every case takes order_by_index, order_by_einsum",
-    },
-    "fpga.queue_depth": {
-        "size": "case: a burst of four; case: deepest in the middle",
-        "rounding": "no: cycles and values are whole numbers that are never divided",
-        "type": "no: the depth is one whole number, and an int, a float or a NumPy number holds it",
-        "state": "case: two bursts with a rest",
-        "cost": "no: the text says nothing of what the counting itself may cost",
-        "handshake": "case: a burst of four; case: as fast as they come",
-        "forbidden": "no: a call that is not allowed is refused in every case",
-        "right": "no: every case takes depth_by_cycles, depth_by_ends",
-    },
-    "fpga.columns": {
-        "size": "case: the example of the lesson; case: many; case: the largest sum",
-        "rounding": "no: whole numbers are multiplied and added, and nothing is rounded",
-        "type": "case: five images of them",
-        "state": "case: seven images of one weight",
-        "cost": "case: many",
-        "handshake": "case: many",
-        "forbidden": "no: the text forbids nothing, and lint has its own sentence for what is no "
-        "circuit",
-        "right": "no: every case takes apart, inside",
-    },
-}

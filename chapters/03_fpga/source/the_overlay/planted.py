@@ -293,37 +293,3 @@ RIGHT_ON = {
 LASTS = (lost_last, unregistered, without_valid)
 RIGHT_ON |= dict.fromkeys(LASTS, (DARK[0], 0, 0))  # a packet without an end
 HANGING = [never_sends, no_waiting, polls]
-
-# Of each class of slips: the cases that part it from what is right, or why it cannot matter.
-CLASSES = {
-    "fpga.send_rows": {
-        "size": "case: the last rows",
-        "rounding": "no: addresses and bytes are whole numbers that are never divided",
-        "type": "case: the last rows",
-        "state": "case: all rows",
-        "cost": "no: the text says nothing of what the computation itself may cost",
-        "handshake": "no: the addresses are returned, and no transfer is started",
-        "forbidden": "no: a call that is not allowed is refused in every case",
-        "right": "no: every case takes in_a_loop, in_32_bits",
-    },
-    "fpga.through_dma": {
-        "size": "case: one more; case: ragged",
-        "rounding": "no: words are moved by the DMA, and none of them is rounded",
-        "type": "no: the words come back in the type of x, which has 32 bits on this board",
-        "state": "case: one word again",
-        "cost": "case: even",
-        "handshake": "case: one word",
-        "forbidden": "no: a call that is not allowed is refused in every case",
-        "right": "no: every case takes from_one_buffer",
-    },
-    "fpga.brighten": {
-        "size": "case: prime",
-        "rounding": "no: whole numbers are added and limited, and nothing is rounded",
-        "type": "case: prime",
-        "state": "case: prime",
-        "cost": "case: prime",
-        "handshake": "case: prime",
-        "forbidden": "no: a call that is not allowed is refused in every case",
-        "right": "no: every case takes nine_bits, wrapped_back",
-    },
-}

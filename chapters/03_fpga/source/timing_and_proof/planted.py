@@ -255,38 +255,3 @@ NOTHING = {
     QUEUE: np.zeros(2, np.int8),
 }
 RIGHT_ON = {wrong: (NOTHING[id],) for id, plants in PLANTED.items() for wrong, _ in plants}
-
-# Of each class of slips: the cases that part it from what is right, or why it cannot matter.
-CLASSES = {
-    "fpga.register_stage": {
-        "size": "no: the module has no parameter, and a run of any length is words one by one",
-        "rounding": "no: the words are handed on, and nobody computes with them",
-        "type": "no: the ports have their widths and signs from the stub, and others are refused",
-        "state": "case: prime",
-        "cost": "case: prime",
-        "handshake": "case: prime",
-        "forbidden": "no: a call that is not allowed is refused in every case",
-        "right": "no: every case takes word_apart, word_reset",
-    },
-    "fpga.pipelined_tree": {
-        "size": "case: prime",
-        "rounding": "no: whole numbers are added, and nothing is rounded",
-        "type": "no: widths that do not fit are refused before any case",
-        "state": "case: prime",
-        "cost": "case: prime",
-        "handshake": "case: prime",
-        "forbidden": "no: the text forbids nothing, and lint has its own sentence for what is no "
-        "circuit",
-        "right": "no: every case takes each_when_free, far_pairs",
-    },
-    "fpga.find_the_bug": {
-        "size": "case: twenty",
-        "rounding": "no: the words are stored and read, and nobody computes with them",
-        "type": "no: the words go through the memory as they are, with the width of the ports",
-        "state": "case: prime",
-        "cost": "case: prime",
-        "handshake": "case: prime",
-        "forbidden": "no: a call that is not allowed is refused in every case",
-        "right": "no: every case takes three_bits, also_when_it_leaves, two_places",
-    },
-}

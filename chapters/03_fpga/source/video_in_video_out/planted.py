@@ -382,37 +382,3 @@ RIGHT_ON = {  # where what they confuse is one and the same
     rate_larger: (ONE, UNIT, 700.0, 100.0),
     rate_seconds: (ONE, UNIT, 7.0, 100.0),
 }
-
-# Of each class of slips: the cases that part it from what is right, or why it cannot matter.
-CLASSES = {
-    "fpga.crop_and_resize": {
-        "size": "case: the whole frame",
-        "rounding": "case: the whole frame",
-        "type": "case: the whole frame",
-        "state": "case: the whole frame again",
-        "cost": "no: the text says nothing of what the computation itself may cost",
-        "handshake": "no: a frame comes in and a photograph goes out of one call, and nobody waits",
-        "forbidden": "no: a call that is not allowed is refused in every case",
-        "right": "no: every case takes crop_by_loop, crop_plus_a_half",
-    },
-    "fpga.taps_and_shift": {
-        "size": "case: a mean; case: one tap",
-        "rounding": "case: large taps; case: -128 just fits",
-        "type": "case: large taps",
-        "state": "case: a mean",
-        "cost": "no: the text says nothing of what the search itself may cost",
-        "handshake": "no: taps are computed before the filter runs, and nobody waits",
-        "forbidden": "no: a call that is not allowed is refused in every case",
-        "right": "no: every case takes taps_by_logarithm, taps_doubled",
-    },
-    "fpga.frame_rate": {
-        "size": "case: the last one is busiest",
-        "rounding": "case: three colours",
-        "type": "no: rates are real numbers, and float32 is within the tolerance",
-        "state": "case: one unit for all",
-        "cost": "no: the text says nothing of what the formula itself may cost",
-        "handshake": "no: rates are computed by a formula, and no unit runs",
-        "forbidden": "no: a call that is not allowed is refused in every case",
-        "right": "no: every case takes rate_by_loop, rate_in_float32",
-    },
-}
