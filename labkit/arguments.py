@@ -1,4 +1,7 @@
-"""What functions are given: of the right kind, or a sentence that names the argument."""
+"""What functions are given: of the right kind, or a sentence that names the argument.
+
+Dense: one rule, in one condition.
+"""
 
 
 def whole(what: str, value: object, least: int = 1, error: type[Exception] = ValueError) -> int:

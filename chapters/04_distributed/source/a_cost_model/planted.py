@@ -266,25 +266,3 @@ RIGHT_ON = {
     columns_swapped: ONE,
     right_side_of_seconds: ONE_SECOND,
 }
-CLASSES = {
-    "distributed.fit_link": {
-        "size": "case: prime; many; equal sizes, three of each",
-        "rounding": "case: below 0",
-        "type": "no: no type is asked",
-        "state": "case: two pings again",
-        "cost": "no: the text limits no work",
-        "handshake": "no: nobody waits for another",
-        "forbidden": "no: what is forbidden is no matter of a case",
-        "right": "no: any fit with this sum is taken",
-    },
-    "distributed.rank_correlation": {
-        "size": "case: prime; many",
-        "rounding": "case: equal pairs in both lists; many",
-        "type": "no: no type is asked",
-        "state": "case: five layouts again",
-        "cost": "no: the text limits no work",
-        "handshake": "no: nobody waits for another",
-        "forbidden": "no: what is forbidden is no matter of a case",
-        "right": "no: NumPy's numbers are taken",
-    },
-}

@@ -469,35 +469,3 @@ ALSO_RIGHT = {
     ATTEND: [by_einsum, by_groups],
     SECONDS: [in_a_loop, by_intensity],
 }
-CLASSES = {
-    "distributed.step_flops": {
-        "size": "case: one new token; prime; three, some new tokens",
-        "rounding": "no: nothing is rounded, and sums are within the tolerance",
-        "type": "case: eight billion weights",
-        "state": "case: one sequence again",
-        "cost": "no: the text limits no work",
-        "handshake": "no: nobody waits for another",
-        "forbidden": "no: what is forbidden is no matter of a case",
-        "right": "no: floats that hold the numbers are taken",
-    },
-    "distributed.attend_one": {
-        "size": "case: two share one; prime; ragged",
-        "rounding": "no: nothing is rounded, and sums are within the tolerance",
-        "type": "no: no type is asked",
-        "state": "case: all sizes 1 again",
-        "cost": "no: the text limits no work",
-        "handshake": "no: nobody waits for another",
-        "forbidden": "no: what is forbidden is no matter of a case",
-        "right": "no: a list of the three is taken",
-    },
-    "distributed.decode_seconds": {
-        "size": "case: two, bound by compute; prime; three, nearly balanced",
-        "rounding": "case: some milliseconds",
-        "type": "case: some milliseconds",
-        "state": "case: one sequence, bound by bandwidth again",
-        "cost": "no: the text limits no work",
-        "handshake": "no: nobody waits for another",
-        "forbidden": "no: what is forbidden is no matter of a case",
-        "right": "no: any float is taken",
-    },
-}

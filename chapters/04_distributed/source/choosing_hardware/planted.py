@@ -367,35 +367,3 @@ RIGHT_ON = {
     added: (0.0, 50.0, 3, 5.0, N, 7.0, 4.0, 0.1, 2.0),
     shorter: (70.0, 40.0, 3, 5.0, N, 7.0, 4.0, 0.1, 2.0),
 }
-CLASSES = {
-    "distributed.machines_needed": {
-        "size": "case: at most six; at most seven, eight needed; many",
-        "rounding": "case: a byte too many; exactly full",
-        "type": "no: no type is asked",
-        "state": "no: sizes and numbers differ in every case",
-        "cost": "no: the text limits no work",
-        "handshake": "no: nobody waits for another",
-        "forbidden": "no: what is forbidden is no matter of a case",
-        "right": "no: whole numbers in floats are taken",
-    },
-    "distributed.step_parts": {
-        "size": "case: prime, links; long messages; up to sixty-four",
-        "rounding": "case: long messages",
-        "type": "case: prime, links",
-        "state": "case: three, compute again",
-        "cost": "no: the text limits no work",
-        "handshake": "no: nobody waits for another",
-        "forbidden": "no: what is forbidden is no matter of a case",
-        "right": "no: an array of any make is taken",
-    },
-    "distributed.cheapest": {
-        "size": "case: prime, one empty; equal gaps: many",
-        "rounding": "case: no limit that binds, small money; as long as the limit",
-        "type": "no: no type is asked",
-        "state": "no: sizes and numbers differ in every case",
-        "cost": "no: the text limits no work",
-        "handshake": "no: nobody waits for another",
-        "forbidden": "no: what is forbidden is no matter of a case",
-        "right": "no: any whole number is taken; costs do not tie",
-    },
-}

@@ -268,25 +268,3 @@ RIGHT_ON = {
     update_only: (X, NOTHING, A, np.array([[1.0], [2.0]]), 2.0),
     not_merged: (X, np.arange(6.0).reshape(2, 3), A, np.zeros((2, 1)), 2.0),
 }
-CLASSES = {
-    "distributed.lora_layer": {
-        "size": "case: prime; wide; many",
-        "rounding": "case: wide; prime",
-        "type": "no: no type is asked",
-        "state": "case: small again",
-        "cost": "no: the text limits no work",
-        "handshake": "no: nobody waits for another",
-        "forbidden": "no: what is forbidden is no matter of a case",
-        "right": "no: a list of both is taken",
-    },
-    "distributed.compare": {
-        "size": "case: four rounds; five rounds; many rounds",
-        "rounding": "case: four rounds; large numbers, a little different",
-        "type": "no: no type is asked",
-        "state": "no: each machine has other seconds",
-        "cost": "no: the text limits no work",
-        "handshake": "case: nine rounds",
-        "forbidden": "no: what is forbidden is no matter of a case",
-        "right": "no: pairs of any make are taken",
-    },
-}

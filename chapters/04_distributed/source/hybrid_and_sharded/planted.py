@@ -436,35 +436,3 @@ ALSO_RIGHT = {
     BYTES: [by_rows, in_whole_numbers],
     GROUP: [on_a_grid, by_recursion, by_numpy_indices],
 }
-CLASSES = {
-    "distributed.sharded_step": {
-        "size": "case: prime; ragged rows",
-        "rounding": "no: nothing is rounded, and sums are within the tolerance",
-        "type": "case: prime",
-        "state": "case: three layers again",
-        "cost": "case: three layers",
-        "handshake": "case: three layers",
-        "forbidden": "no: what is forbidden is no matter of a case",
-        "right": "no: a list, a tuple and one tensor are taken",
-    },
-    "distributed.bytes_per_rank": {
-        "size": "case: ZeRO-3; ZeRO-1, three ranks",
-        "rounding": "case: ZeRO-3; ZeRO-3, many ranks",
-        "type": "no: no type is asked",
-        "state": "no: sizes and numbers differ in every case",
-        "cost": "no: the text limits no work",
-        "handshake": "no: nobody waits for another",
-        "forbidden": "no: what is forbidden is no matter of a case",
-        "right": "no: any number is taken",
-    },
-    "distributed.group_along": {
-        "size": "case: prime; the second of five; 1,024 ranks",
-        "rounding": "no: nothing is rounded, and sums are within the tolerance",
-        "type": "no: no type is asked",
-        "state": "case: data of 2 x 3; tensor of 2 x 3",
-        "cost": "no: the text limits no work",
-        "handshake": "no: nobody waits for another",
-        "forbidden": "no: what is forbidden is no matter of a case",
-        "right": "no: any sequence of whole numbers is taken",
-    },
-}

@@ -452,35 +452,3 @@ RIGHT_ON = {
     one_more: (1, np.array([3])),
     numbers_from_0: (2, np.array([0, 1])),
 }
-CLASSES = {
-    "distributed.order_of_stage": {
-        "size": "case: prime; fewer micro-batches than stages; many",
-        "rounding": "no: nothing is rounded, and sums are within the tolerance",
-        "type": "no: no type is asked",
-        "state": "case: as many; fewer micro-batches than stages",
-        "cost": "case: as many; many",
-        "handshake": "case: two stages; prime",
-        "forbidden": "no: what is forbidden is no matter of a case",
-        "right": "no: any sequence of texts is taken",
-    },
-    "distributed.gpipe_stage": {
-        "size": "case: prime; one micro-batch; four stages",
-        "rounding": "no: nothing is rounded, and sums are within the tolerance",
-        "type": "no: no type is asked",
-        "state": "case: all of one width again",
-        "cost": "case: all of one width",
-        "handshake": "case: all of one width",
-        "forbidden": "no: what is forbidden is no matter of a case",
-        "right": "no: the gradients alone count, in any order of messages",
-    },
-    "distributed.best_micro_batches": {
-        "size": "case: six stages; many stages; the best is no choice",
-        "rounding": "case: some microseconds; room for three; exactly full",
-        "type": "case: little room",
-        "state": "no: sizes and numbers differ in every case",
-        "cost": "case: some room; exactly full",
-        "handshake": "no: nobody waits for another",
-        "forbidden": "no: what is forbidden is no matter of a case",
-        "right": "no: of equal steps none is asked for",
-    },
-}

@@ -496,35 +496,3 @@ ALSO_RIGHT = {
     SECOND: [row_by_row, clipped],
     THIRD: [tidy, all_synced_at_once],
 }
-CLASSES = {
-    "distributed.snapshot": {
-        "size": "case: prime; twice through the data",
-        "rounding": "case: many",
-        "type": "case: prime",
-        "state": "case: a death in the middle again",
-        "cost": "no: the text limits no work",
-        "handshake": "no: nobody waits for another",
-        "forbidden": "no: what is forbidden is no matter of a case",
-        "right": "no: copies of any make are taken",
-    },
-    "distributed.reshard": {
-        "size": "case: uneven files; 3 to 5; many",
-        "rounding": "case: 3 to 5",
-        "type": "case: prime",
-        "state": "case: 4 to 2; 4 to 2, the other rank",
-        "cost": "case: 2 to 4; many",
-        "handshake": "no: nobody waits for another",
-        "forbidden": "no: what is forbidden is no matter of a case",
-        "right": "no: any number of reads of the own rows is taken",
-    },
-    "distributed.save_whole": {
-        "size": "case: three ranks; prime",
-        "rounding": "case: many",
-        "type": "case: many",
-        "state": "case: two ranks again",
-        "cost": "no: the text limits no work",
-        "handshake": "case: two ranks",
-        "forbidden": "no: what is forbidden is no matter of a case",
-        "right": "no: any order that survives is taken",
-    },
-}

@@ -402,35 +402,3 @@ RIGHT_ON = {
     only_finishes: (np.zeros(3), np.array([3.0, 1.0, 2.0]), 50),
     no_table: (np.array([0]), np.array([1, 2]), 2, 3, 4),
 }
-CLASSES = {
-    "distributed.latency_percentile": {
-        "size": "case: p20 of ten; ragged; p1 of many",
-        "rounding": "case: p7 of a hundred; p25 of 28; ragged",
-        "type": "case: five",
-        "state": "case: one request again",
-        "cost": "no: the text limits no work",
-        "handshake": "no: nobody waits for another",
-        "forbidden": "no: what is forbidden is no matter of a case",
-        "right": "no: a number of any type is taken",
-    },
-    "distributed.token_slots": {
-        "size": "case: prime; blocks of one slot; a prompt",
-        "rounding": "case: into a new block; fills its block",
-        "type": "case: one of each",
-        "state": "case: one of each again",
-        "cost": "case: fills its block",
-        "handshake": "no: nobody waits for another",
-        "forbidden": "no: what is forbidden is no matter of a case",
-        "right": "no: lists, tuples and arrays are taken",
-    },
-    "distributed.who_joins": {
-        "size": "case: exactly full; two blocks each; blocks of one slot",
-        "rounding": "case: exactly full; two blocks each",
-        "type": "no: no type is asked",
-        "state": "case: one that fits; one that does not fit",
-        "cost": "no: the text limits no work",
-        "handshake": "no: nobody waits for another",
-        "forbidden": "no: what is forbidden is no matter of a case",
-        "right": "no: NumPy's whole numbers are taken",
-    },
-}

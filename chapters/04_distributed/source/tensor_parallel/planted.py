@@ -473,35 +473,3 @@ RIGHT_ON = {
     as_a_mean: ALONE,
     dh_first: ALONE,
 }
-CLASSES = {
-    "distributed.split_mlp": {
-        "size": "case: prime; unlike parts; four ranks",
-        "rounding": "no: nothing is rounded, and sums are within the tolerance",
-        "type": "case: four ranks",
-        "state": "case: two ranks again",
-        "cost": "case: one token; prime",
-        "handshake": "case: two ranks",
-        "forbidden": "no: what is forbidden is no matter of a case",
-        "right": "no: the results alone count, however found",
-    },
-    "distributed.heads_of_rank": {
-        "size": "case: the second of two ranks; in the middle of five",
-        "rounding": "case: three heads for two ranks",
-        "type": "no: no type is asked",
-        "state": "case: the first; in the middle",
-        "cost": "no: the text limits no work",
-        "handshake": "no: nobody waits for another",
-        "forbidden": "no: what is forbidden is no matter of a case",
-        "right": "no: tensors, arrays and lists of both are taken",
-    },
-    "distributed.column_backward": {
-        "size": "case: prime; unlike parts",
-        "rounding": "no: nothing is rounded, and sums are within the tolerance",
-        "type": "case: four ranks",
-        "state": "case: two ranks again",
-        "cost": "case: two ranks; four ranks",
-        "handshake": "case: two ranks",
-        "forbidden": "no: what is forbidden is no matter of a case",
-        "right": "no: the results alone count, however found",
-    },
-}
