@@ -103,11 +103,14 @@ def parser() -> argparse.ArgumentParser:
     made["build"].add_argument("--check", action="store_true", help="compare and examine only")
     made["build"].add_argument("--force", action="store_true", help="execute unchanged lessons too")
     made["verify"].add_argument("wanted", nargs="?", help="for example 01_gpu; default: all")
-    made["board"].description = "Every user of this computer can read, change and fill this board."
+    made["board"].description = (
+        "Only its user reaches the board. With --address it is at a port: "
+        "Every user of this computer can read, change and fill this board."
+    )
     made["board"].add_argument(
         "designs", nargs="*", help="loopback, filter_3x3, convnet; default: all"
     )
-    made["board"].add_argument("--address", help="127.0.0.1, 127.0.0.2 ...; default: a free one")
+    made["board"].add_argument("--address", help="127.0.0.1, 127.0.0.2 ...; default: a socket file")
     made["launch"].add_argument("program", help="a Python program that calls launch")
     made["launch"].add_argument("--nodes", type=int, default=1, help="how many machines; default 1")
     made["launch"].add_argument("--ranks", type=int, default=2, help="on each machine; default 2")

@@ -160,10 +160,16 @@ def said_until(process, words):
 def test_board():
     if not pynq_cache.files():  # asked without importing pynq, which looks for a board then
         pytest.skip("pynq is not installed")
-    with command("board", "loopback") as board:
+    with command("board", "loopback", "--address", "127.0.0.1") as board:
         try:
             said_until(board, "A virtual board is at 127.")
             assert listening(board.pid) and reachable(board.pid) == []
+        finally:
+            board.terminate()
+    with command("board", "loopback") as board:
+        try:
+            said_until(board, "A virtual board is at unix:")
+            assert listening(board.pid) == []
         finally:
             board.terminate()
 

@@ -51,7 +51,7 @@ SELFTEST = """\
 import warnings
 warnings.simplefilter("ignore")
 from labkit.fpga.board import VirtualBoard
-with VirtualBoard() as board:
+with VirtualBoard(address="127.0.0.1") as board:  # the selftest asks for a port
     from pynq.remote.selftest.runner import main
     main(["--ip", board.address, "--port", str(board.port), "--bitstream", board.bitstream])
 """

@@ -122,8 +122,12 @@ def _reason(error: Exception) -> str:
 
 @contextmanager
 def _lock(file: Path) -> Iterator[None]:
-    """Waits for other notebooks, but not forever: a lost entry is better than a cell that hangs."""
-    with open(file.with_suffix(".lock"), "w") as held:
+    """Waits for other notebooks, but not forever: a lost entry is better than a cell that hangs.
+
+    Where others write to LABKIT_HOME, a link of theirs is not followed, and no file is emptied.
+    """
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+    with open(os.open(file.with_suffix(".lock"), flags, 0o600), "w") as held:
         end = time.monotonic() + PATIENCE
         while fcntl is not None and time.monotonic() < end:
             try:

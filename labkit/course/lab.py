@@ -9,7 +9,7 @@ from pathlib import Path
 
 from labkit.course import CourseError, start
 from labkit.course.config import Config
-from labkit.files import LONGEST_SOCKET
+from labkit.files import LONGEST_SOCKET, refuse_others
 
 # Pages open as pages, neither as text nor as notebooks; no news; the kernel is kernel.py.
 SETTINGS = Path(__file__).with_name("jupyter")
@@ -51,6 +51,7 @@ def lab(config: Config, arguments: Sequence[str] = ()) -> int:
         **{name: _ours_first(name) for name in ("JUPYTER_CONFIG_PATH", "JUPYTER_PATH")},
         "JUPYTERLAB_WORKSPACES_DIR": str(work / ".labkit" / "workspaces"),
     }
+    _warn_of_others(work)
     print(f"Opening {start.PAGE}; your copies of the lessons are in {work}.", flush=True)
     return os.execve(command[0], command, environment)
 
@@ -59,6 +60,19 @@ def _ours_first(name: str) -> str:
     """A list of folders of the environment, with SETTINGS before the learner's own."""
     own = os.environ.get(name)
     return f"{SETTINGS}{os.pathsep}{own}" if own else str(SETTINGS)
+
+
+def _warn_of_others(work: Path) -> None:
+    """Says it where others write to the learner's folder; not refused, as WSL's disks look so."""
+    try:
+        refuse_others(work)
+    except PermissionError:
+        print(
+            f"Other users may write to {work}, or to a folder above it: lessons there import the "
+            "modules beside them, also theirs, and run them with your rights. Set LABKIT_WORK to a "
+            "folder of your own.",
+            flush=True,
+        )
 
 
 def _kernels_by_files() -> list[str]:

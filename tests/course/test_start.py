@@ -111,7 +111,7 @@ def test_lab_prepares_work_and_becomes_jupyterlab(course, monkeypatch, capsys):
     monkeypatch.setattr(os, "execve", lambda *call: calls.append(call))
     lab.lab(config(course), ["--no-browser", "--port=8899"])
     [(program, argv, environment)] = calls
-    assert argv[0] == program and argv[1:3] == ["-m", "jupyterlab"]
+    assert argv[0] == program and argv[1:4] == ["-P", "-m", "jupyterlab"]
     assert argv[-2:] == ["--no-browser", "--port=8899"]
     assert f"--ServerApp.root_dir={course / 'work'}" in argv
     assert "--LabApp.default_url=/lab/tree/START.md" in argv
@@ -157,6 +157,20 @@ def test_kernels_talk_through_files(course, monkeypatch, capsys, platform, lengt
     assert ("--KernelManager.transport=ipc" in calls[0]) == by_files
     said = "is too long for socket files" in capsys.readouterr().out
     assert said == (platform != "win32" and not by_files)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such rights")
+def test_a_work_folder_where_others_write_is_told(course, monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(os, "execve", lambda *call: None)
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", "/run")
+    monkeypatch.setenv("LABKIT_WORK", str(tmp_path / "mine"))
+    said = []
+    for rights in (0o755, 0o777):
+        (tmp_path / "mine").mkdir(exist_ok=True)
+        (tmp_path / "mine").chmod(rights)
+        lab.lab(config(course))
+        said.append("Other users may write" in capsys.readouterr().out)
+    assert said == [False, True]
 
 
 def test_an_option_of_the_learner_takes_the_place_of_ours(course, monkeypatch):

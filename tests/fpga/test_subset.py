@@ -3,6 +3,7 @@
 import pytest
 
 from labkit.fpga.errors import RTLError
+from labkit.fpga.models import compiled
 from labkit.fpga.sources import RTL, read_sources
 from labkit.fpga.subset import CONSTRUCTS, refuse_foreign
 
@@ -13,6 +14,7 @@ FOREIGN = {
     "an interface": "bus b(); endmodule interface bus; logic d; endinterface module n;",
     "a function imported from C (DPI)": 'import "DPI-C" function int f(int x);',
     "C++ for one tool": "`ifdef VERILATOR initial $c(1);",
+    "a program": 'initial $system("id");',
     "an import of a package": "import p::*;",
     "a real number": "real r;",
     "a file": 'initial $readmemh("t.hex", t);',
@@ -88,3 +90,21 @@ def test_our_own_modules_are_inside():
 def test_quotes_in_comments_hide_nothing(hidden):
     text = HEAD + hidden.format('$display("%d", a);') + "\nendmodule"
     assert "printing is outside" in str(refusal(text))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "`define P(a, b) a``b\ninitial `P($sys, tem)({});",
+        "`define D $c\ninitial `D\n({});",
+        'wire \\a" ; initial $system({});',
+        "`define F $fop``en\nint f; initial f = `F({});",
+    ],
+)
+def test_no_macro_or_escaped_name_hides_a_program_from_verilator(call):
+    """The search in the text does not see them; only Verilator, which defines VERILATOR, would."""
+    hidden = f"`ifdef VERILATOR\n{call.format(chr(34) * 2)}\n`endif"
+    text = f"{HEAD}assign y = a;\n{hidden}\nendmodule\n"
+    assert refusal(text) is None
+    with pytest.raises(RTLError, match="would reach out of the simulation"):
+        compiled(read_sources(text, "m"), "verilator")

@@ -5,7 +5,8 @@
         overlay = Overlay(str(board.bitstream))
 
 Its programmable logic is the learner's module, compiled and clocked; its DMA, memory and registers
-are models. pynq reaches it by gRPC, as it reaches a real board.
+are models. pynq reaches it by gRPC, as it reaches a real board, but at a socket file that is this
+user's alone: whoever reaches a port can read and change the board.
 """
 
 import os
@@ -19,7 +20,7 @@ from labkit.fpga.board.design import Design
 from labkit.fpga.board.errors import BoardError
 from labkit.fpga.board.machine import Machine
 from labkit.fpga.board.reconnect import wait_for_clients
-from labkit.fpga.board.server import ADDRESSES, PORT, Server
+from labkit.fpga.board.server import PORT, Server, own_addresses
 from labkit.fpga.board.traffic import Event
 
 DEVICES = "PYNQ_REMOTE_DEVICES"  # the addresses of pynq's boards
@@ -31,10 +32,10 @@ _users = os.environ.get(DEVICES)  # a real board's, perhaps
 
 
 class VirtualBoard:
-    """A board with some designs to load; within `with`, at an address of this computer.
+    """A board with some designs to load; within `with`, at an address that pynq can reach.
 
     designs   those whose bitstreams it can be configured with; a loopback if there is none
-    address   one of 127.0.0.1, 127.0.0.2 ...; by default the first that is free
+    address   by default a socket file; one of 127.0.0.1, 127.0.0.2 ... is open to every user here
     port      7967 is what pynq takes; 0 is any, for `RemoteDevice(0, board.address, board.port)`
 
     Raises BoardError when the port is in use or pynq is missing, and RTLError for a design that
@@ -65,7 +66,7 @@ class VirtualBoard:
         try:
             self.machine = Machine()
             self.bitstreams = [str(self._add(design)) for design in self._designs or [_loopback()]]
-            os.environ[DEVICES] = ADDRESSES[0]  # before pynq is imported
+            os.environ[DEVICES] = self._addresses()[0]  # before pynq is imported
             self._server = Server(self.machine, self._addresses(), self._asked_port)
             pynq_cache.keep_own()
         except BaseException:
@@ -97,7 +98,7 @@ class VirtualBoard:
 
     @property
     def address(self) -> str:
-        """Where it can be reached: 127.0.0.1 or so."""
+        """Where it can be reached: unix:FILE, or 127.0.0.1 or so."""
         return self._here().address
 
     @property
@@ -151,7 +152,7 @@ class VirtualBoard:
         if self._address:
             return (self._address,)
         again = tuple(address for address in dict.fromkeys(_left) if address not in _running)
-        return again or ADDRESSES
+        return again or own_addresses()
 
     def _here(self) -> Server:
         if self._server is None:

@@ -1,6 +1,7 @@
 """`labkit board`: a virtual board in a process of its own, until it is stopped.
 
-Every user of this computer can read and change it: pynq sends no secret that could be asked for.
+It listens at a socket file of this user alone. At an address such as 127.0.0.1, every user of this
+computer can read and change it: pynq sends no secret that could be asked for.
 The names of buffers cannot be guessed, but whoever programs a DMA reaches them by their addresses;
 registers, designs and files are open to every caller. Who fills the memory for buffers leaves none
 to the others until the board is started anew: nobody has a share of his own. slow_calls.py says how
@@ -14,6 +15,7 @@ from types import FrameType
 from labkit.fpga.board import compatibility, designs
 from labkit.fpga.board.board import DEVICES, VirtualBoard
 from labkit.fpga.board.errors import BoardError
+from labkit.fpga.board.server import is_open
 from labkit.fpga.errors import RTLError
 
 OPEN = "Every user of this computer can read, change and fill this board."
@@ -45,7 +47,7 @@ def serve(names: list[str], address: str | None) -> int:
 
 def _how_to(board: VirtualBoard, names: list[str]) -> str:
     lines = [f"A virtual board is at {board.address}, port {board.port}. Ctrl-C stops it."]
-    lines.append(OPEN)
+    lines += [OPEN] * is_open(board.address)
     lines.append(f"In the program that uses it:  {DEVICES}={board.address}")
     module = compatibility.__name__
     lines.append(f"and behind its imports:  from {module} import mend; mend()")

@@ -1,19 +1,45 @@
-"""A gRPC server for a machine, in this process and for this computer only."""
+"""A gRPC server for a machine, in this process and for this computer only.
 
+Other users reach every port of the computer, and pynq sends no secret that could be asked for. So
+a server listens at a socket file in a folder of this user alone, unless a port is asked for.
+"""
+
+import atexit
 import ipaddress
+import os
+import shutil
 import socket
+import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import cache
 
+from labkit.files import socket_folder
 from labkit.fpga.board.errors import BoardError
 from labkit.fpga.board.machine import Machine
 
 PORT = 7967  # which pynq takes for all boards of PYNQ_REMOTE_DEVICES
-ADDRESSES = tuple(f"127.0.0.{last}" for last in range(1, 17))
+MOST_BOARDS = 16  # of a process
+FILE = "unix:"  # a socket file to gRPC is unix:FOLDER/1:7967, with the port as part of its name
 THREADS = 16  # twice as many as may wait for their clients (slow_calls.py)
 MOST_CALLS = 64  # at a time
 PATIENCE = 30  # seconds for the server to stop; only ends a hang
 LARGEST_MESSAGE = 4 * 2**20  # bytes; pynq sends 2 MiB
+
+
+@cache
+def own_addresses() -> tuple[str, ...]:
+    """Where this process's boards are by default: the same, as long as it runs.
+
+    They are ports of the computer on Windows, and where no folder has a path that is short enough.
+    """
+    with suppress(OSError):
+        if sys.platform != "win32":
+            folder = socket_folder("labkit-board-")
+            atexit.register(shutil.rmtree, folder, ignore_errors=True)
+            return tuple(f"{FILE}{folder / str(n)}" for n in range(1, MOST_BOARDS + 1))
+    return tuple(f"127.0.0.{last}" for last in range(1, MOST_BOARDS + 1))
 
 
 class Server:
@@ -88,7 +114,14 @@ class Server:
         return server
 
 
+def is_open(address: str) -> bool:
+    """Whether every user of this computer can call there."""
+    return not address.startswith(FILE)
+
+
 def _refuse_foreign(address: str) -> None:
+    if not is_open(address):
+        return
     try:
         own = ipaddress.ip_address(address).is_loopback
     except ValueError:
@@ -101,17 +134,21 @@ def _refuse_foreign(address: str) -> None:
 
 
 def _bind(server, address: str, port: int) -> int:
-    """The port that was bound, or 0."""
+    """The port that was bound, or 0. That of a file is a part of its name: any is 1."""
+    port = port if is_open(address) else port or 1
     if not _is_free(address, port):
         return 0
     try:
-        return server.add_insecure_port(f"{address}:{port}")
+        bound = server.add_insecure_port(f"{address}:{port}")
+        return bound if is_open(address) else port
     except RuntimeError:  # somebody was faster
         return 0
 
 
 def _is_free(address: str, port: int) -> bool:
     """Asked first, because gRPC writes a line to stderr for a port that is in use."""
+    if not is_open(address):
+        return not os.path.lexists(f"{address.removeprefix(FILE)}:{port}")
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as gRPC does

@@ -26,6 +26,7 @@ from labkit.provenance import WORDS
 SCHEMA = 1
 KEYS = {"schema", "dry", "date", "gpu", "system", "versions", "tools", "seconds", "sections"}
 PATH = re.compile(r"(?<![\w.])(?:~|[A-Za-z]:)?(?:[/\\][\w.+@-]+){2,}[/\\]?")
+TAG = re.compile(r"<(?=[A-Za-z/!?])")
 COMMON = {"root", "user", "ubuntu", "jovyan", "colab", "localhost", "python", "nvidia", "cuda"}
 
 
@@ -65,16 +66,33 @@ def write(report: dict, page: str, folder: Path) -> None:
 
 
 def read(folder: Path) -> dict:
-    """A report from its folder. ValueError, in a sentence, for one that is not of this form."""
+    """A report from its folder. ValueError, in a sentence, for one that is not of this form.
+
+    It may be a stranger's: no text in it makes lines or HTML of its own on a page.
+    """
     path = folder / "report.json"
     try:
         found = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise ValueError(f"{path.parent.name}: report.json cannot be read ({error}).") from None
-    wrong = _wrong(found)
+    try:
+        wrong = _wrong(found)
+    except (AttributeError, KeyError, TypeError) as error:
+        wrong = f"is not of the form that labkit writes ({error})"
     if wrong:
         raise ValueError(f"{path.parent.name}: report.json {wrong}.")
-    return found
+    return _plain(found)
+
+
+def _plain(value: Any) -> Any:
+    """The same with each text, and each name, in one line and without tags, however deep."""
+    if isinstance(value, dict):
+        return {_plain(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if not isinstance(value, str):
+        return value
+    return TAG.sub("&lt;", " ".join(value.split()))
 
 
 def _wrong(found: Any) -> str:
@@ -83,6 +101,7 @@ def _wrong(found: Any) -> str:
         return f"is not of schema {SCHEMA}"
     if absent := KEYS - found.keys():
         return f"lacks {', '.join(sorted(absent))}"
+    found["gpu"].items(), found["versions"].items()  # of whatever is no mapping, AttributeError
     for name, section in found["sections"].items():
         for row in section["rows"]:
             for number in row["numbers"].values():

@@ -76,7 +76,7 @@ def test_leds_and_buttons():
 
 def test_pynqs_own_selftest_passes_all_eleven():
     printed = run_python("""
-        with VirtualBoard() as board:
+        with VirtualBoard(address="127.0.0.76") as board:
             from pynq.remote.selftest.runner import main
             arguments = ["--ip", board.address, "--port", str(board.port)]
             print("exit", main([*arguments, "--bitstream", board.bitstream]))

@@ -4,12 +4,13 @@ import os
 import signal
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from labkit import cli
 from labkit.fpga.board import pynq_cache
-from labkit.fpga.board.command import serve
+from labkit.fpga.board.command import OPEN, _how_to, serve
 from tests.fpga.board.pynq_process import ROOT, run_python
 
 pytestmark = pytest.mark.skipif(not pynq_cache.files(), reason="pynq is not installed")
@@ -47,6 +48,14 @@ def test_a_board_for_another_process(ending, tmp_path):
     assert "Every user of this computer can read, change and fill this board.\n" in lines
     assert process.returncode == 130 and "labkit: stopped." in rest
     assert not list(tmp_path.iterdir())
+
+
+def test_only_a_board_at_a_port_is_said_to_be_open():
+    said = {}
+    for address in ("unix:/tmp/labkit-board-x/1", "127.0.0.1"):
+        board = SimpleNamespace(address=address, port=7967, bitstreams=["a.bit"])
+        said[address[0]] = OPEN in _how_to(board, ["loopback"]).splitlines()
+    assert said == {"u": False, "1": True}
 
 
 def test_help_says_who_can_call_it(capsys):

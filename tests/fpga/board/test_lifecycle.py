@@ -200,6 +200,26 @@ def test_an_amount_in_a_register_and_transfers_of_14_bits():
     assert "SLVERR" in unknown and unknown.endswith("255")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="it is a port there")
+def test_no_other_user_reaches_a_board():
+    """A port would be open to all of them; the folder of a socket file is not."""
+    printed = run_python("""
+        import os, stat
+        import psutil
+
+        with VirtualBoard() as board, VirtualBoard(port=0) as other:
+            for one in (board, other):
+                file = f"{one.address.removeprefix('unix:')}:{one.port}"
+                folder = os.path.dirname(file)
+                print(stat.S_ISSOCK(os.stat(file).st_mode), oct(os.stat(folder).st_mode & 0o777))
+            open_ports = psutil.Process().net_connections("inet")
+            print([port.laddr for port in open_ports if port.status == psutil.CONN_LISTEN])
+            print(board.address in os.environ["PYNQ_REMOTE_DEVICES"], bool(dma_of(board)))
+        print(os.listdir(folder))
+    """)
+    assert printed.splitlines() == ["True 0o700", "True 0o700", "[]", "True True", "[]"]
+
+
 def test_a_port_in_use_is_found_without_asking_grpc():
     """gRPC would write a line to stderr, which a notebook shows."""
     with socket.create_server(("127.0.0.1", 0)) as taken:

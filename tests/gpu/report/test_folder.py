@@ -26,6 +26,8 @@ def test_a_report_is_read_as_it_was_written(tmp_path):
         (lambda r: r | {"schema": 2}, "not of schema 1"),
         (lambda r: {key: r[key] for key in r if key != "versions"}, "lacks versions"),
         (lambda r: [], "not of schema 1"),
+        (lambda r: r | {"sections": {"results": {}}}, "not of the form that labkit writes"),
+        (lambda r: r | {"gpu": "NVIDIA"}, "not of the form that labkit writes"),
         (lambda r: r | {"dry": True}, "is a dry run and claims a measurement in results"),
     ],
 )
@@ -33,6 +35,16 @@ def test_what_is_not_of_this_form_is_refused_in_a_sentence(tmp_path, change, sai
     (tmp_path / "report.json").write_text(json.dumps(change(made_up())))
     with pytest.raises(ValueError, match=said):
         folder.read(tmp_path)
+
+
+def test_a_strangers_text_makes_no_line_and_no_tag_of_its_own(tmp_path):
+    report = made_up()
+    report["gpu"]["name"] = "A GPU\n\n# Proved <img src=x onerror=alert(1)>"
+    report["sections"]["results"]["rows"][0]["says"] = "1 < 2 <b>"
+    (tmp_path / "report.json").write_text(json.dumps(report))
+    found = folder.read(tmp_path)
+    assert found["gpu"]["name"] == "A GPU # Proved &lt;img src=x onerror=alert(1)>"
+    assert found["sections"]["results"]["rows"][0]["says"] == "1 < 2 &lt;b>"
 
 
 def test_a_number_of_no_known_origin_is_refused(tmp_path):
