@@ -1,4 +1,7 @@
-"""What functions are given: of the right kind, or a sentence that names the argument."""
+"""What functions are given: of the right kind, or a sentence that names the argument.
+
+Dense: there is one function, and its sentence has all its values.
+"""
 
 
 def whole(what: str, value: object, least: int = 1, error: type[Exception] = ValueError) -> int:

@@ -5,6 +5,8 @@ timeline_picture   when each rank sends and receives, as `recorded` has written 
 ring_picture       which sums each rank of a ring holds after each step, from `ring_pictures`
 
 Lessons processes_and_collectives and the_ring show them.
+
+Dense: a shape's place, size, colour and text stand in one call.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Grids of numbers side by side, some cells shaded: what the pictures of layers are drawn with."""
+"""Grids of numbers side by side, some cells shaded: what the pictures of layers are drawn with.
+
+Dense: a shape's place, size, colour and text stand in one call.
+"""
 
 from __future__ import annotations
 

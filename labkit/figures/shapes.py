@@ -8,6 +8,8 @@
     bare(axes, (-0.1, 4.1), (1.1, -0.1))
 
 `look` is always what Matplotlib takes for such a shape. Places are in the units of the axes.
+
+Dense: a shape's place, size, colour and text stand in one call.
 """
 
 from __future__ import annotations

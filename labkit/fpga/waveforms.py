@@ -2,6 +2,8 @@
 
 One row for each signal, one column for each clock cycle. Lesson a_multiply_accumulate_array reads
 the first one.
+
+Dense: a shape's place, size, colour and text stand in one call.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -2,6 +2,8 @@
 
 times_and_prices(answer)          # shown, in lesson choosing_hardware
 save(answer, "answer.png")        # or .svg, .pdf: `labkit choose --plot`
+
+Dense: a shape's place, size, colour and text stand in one call.
 """
 
 from pathlib import Path

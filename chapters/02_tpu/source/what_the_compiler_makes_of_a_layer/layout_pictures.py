@@ -5,6 +5,8 @@
     stairs({...})                   cycles against the size K of a product
 
 Blue is the array's own, pale is padding. Lesson what_the_compiler_makes_of_a_layer shows them.
+
+Dense: a shape's place, size, colour and text stand in one call.
 """
 
 from collections.abc import Mapping, Sequence

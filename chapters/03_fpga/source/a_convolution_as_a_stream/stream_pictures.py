@@ -1,4 +1,7 @@
-"""Pictures of a convolution as a stream: what is remembered at a step, and windows over time."""
+"""Pictures of a convolution as a stream: what is remembered at a step, and windows over time.
+
+Dense: a shape's place, size, colour and text stand in one call.
+"""
 
 import numpy as np
 

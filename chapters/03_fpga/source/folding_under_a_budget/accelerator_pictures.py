@@ -3,6 +3,8 @@
 blocks(Folding())               one box for each file of rtl/, the knobs beside them
 pipeline(Folding(), images=3)   which image each station works on, over the cycles
 roofline({"streamed": (Folding(), 1)})
+
+Dense: a shape's place, size, colour and text stand in one call.
 """
 
 from collections.abc import Mapping

@@ -4,6 +4,8 @@ roles_picture       the six processes of a TensorFlow cluster, and what passes b
 twice_picture       how one step changes the weights twice, message after message
 intervals_picture   the share of time that checkpoints and faults cost, against the interval
 guesses_table       guesses beside results, and by how much they miss them
+
+Dense: a shape's place, size, colour and text stand in one call.
 """
 
 from collections.abc import Mapping

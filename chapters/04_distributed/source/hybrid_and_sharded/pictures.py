@@ -4,6 +4,8 @@ memory_picture   bytes of a rank by kind, for each stage of ZeRO, with predicted
 mesh_picture     the ranks of a 2-D mesh as a grid, with their groups
 
 Lesson hybrid_and_sharded shows them.
+
+Dense: a shape's place, size, colour and text stand in one call.
 """
 
 from __future__ import annotations

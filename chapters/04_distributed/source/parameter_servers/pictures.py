@@ -6,6 +6,8 @@ losses_picture      the losses of some trainings against gradients, and against 
 staleness_picture   how stale the gradients of some trainings were
 
 Lesson parameter_servers.
+
+Dense: a shape's place, size, colour and text stand in one call.
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@
 
 One convention for all: stage 0 at the top, time to the right from the first piece of work on, a box
 for each piece with the number of its micro-batch. What stays white is the bubble.
+
+Dense: a shape's place, size, colour and text stand in one call.
 """
 
 from collections.abc import Mapping

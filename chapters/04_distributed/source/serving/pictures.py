@@ -1,6 +1,8 @@
 """Serving in pictures: who has which row in which step, what the cache holds, how long one waits.
 
 Requests are numbered from 0 in order of arrival, in all pictures alike; step 1 is the first one.
+
+Dense: a shape's place, size, colour and text stand in one call.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,8 @@
 """The picture of one block of the GPT: which rank holds which part, and where the ranks add up.
 
 layout_picture   attention above, the MLP below; every weight in the colours of the ranks
+
+Dense: a shape's place, size, colour and text stand in one call.
 """
 
 from collections.abc import Sequence

@@ -4,6 +4,8 @@
 
 A row is a rank, a column is a chunk, here of a single number. The numbers are computed by the
 steps themselves, without ranks. Lesson the_ring.
+
+Dense: a shape's place, size, colour and text stand in one call.
 """
 
 from dataclasses import dataclass

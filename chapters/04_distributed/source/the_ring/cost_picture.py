@@ -1,4 +1,7 @@
-"""What all-reduces cost by the alpha-beta model, over the size of the tensor. Lesson the_ring."""
+"""What all-reduces cost by the alpha-beta model, over the size of the tensor. Lesson the_ring.
+
+Dense: a shape's place, size, colour and text stand in one call.
+"""
 
 from __future__ import annotations
 

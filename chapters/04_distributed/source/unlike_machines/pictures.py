@@ -3,6 +3,8 @@
 split_picture      a row for each rank of each run: it computes, waits, and the gradients travel
 waiting_picture    the share of each step for which the machines wait, a line for each run
 newcomer_picture   seconds of a step against the speed of one machine more
+
+Dense: a shape's place, size, colour and text stand in one call.
 """
 
 from __future__ import annotations
