@@ -15,7 +15,7 @@ Of each exercise four planted answers are tried by day (`by_day`), all of them b
 
 from collections import defaultdict
 from collections.abc import Iterable
-from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
 from itertools import chain, zip_longest
 
 import pytest
@@ -25,11 +25,18 @@ from labkit.checks.registry import registry
 from tests.exercises.edits import COURSE
 from tests.night import DEAR
 
-FOUND = {
-    path.parent.name: f"labkit_lessons.{path.parts[-4][3:]}.{path.parent.name}.planted"
-    for path in COURSE.glob("chapters/*/source/*/planted.py")
-}
-LESSONS = {name: vars(import_module(module)) for name, module in sorted(FOUND.items())}
+FOUND = {path.parent.name: path for path in COURSE.glob("chapters/*/source/*/planted.py")}
+
+
+def _names_in(lesson: str) -> dict[str, object]:
+    """What a planted.py defines, as a learner's module: the lessons' own functions are refused."""
+    spec = spec_from_file_location(f"planted_{lesson}", FOUND[lesson])
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return vars(module)
+
+
+LESSONS = {name: _names_in(name) for name in sorted(FOUND)}
 FILES = [*LESSONS.values()]
 PLANTED = {id: plants for file in FILES for id, plants in file["PLANTED"].items()}
 DEAR_IDS = {id for name in DEAR for id in LESSONS[name]["PLANTED"]}
