@@ -524,7 +524,7 @@ PLANTED = {
         (weights_channels_last, "dw was reshaped as K, R, S, C"),
         (bias_of_the_first_row, "db holds one position of one image only"),
         (bias_of_each_row, "db adds up the channels of each position"),
-        (weights_of_two_images, "dy counts without the last entry along axis 0"),
+        (weights_of_two_images, "dy counts up to the first 2 entries along axis 0"),
         (weights_in_half_the_digits, "dw is made as float32"),
         (weights_of_remembered_windows, "Stride and padding are those of an earlier call"),
         (weights_keep_db, "kept from one call to the next"),

@@ -211,12 +211,12 @@ def road(rng: np.random.Generator, units: list[int], alone: str, together: str) 
 
 
 def by_unit(cycles: np.ndarray, units: np.ndarray, clock: float, camera: float) -> tuple:
-    """Seconds, step by step: for a frame alone, and for the unit that is busy longest."""
-    seconds: dict[int, float] = {}
+    """Cycles, step by step: of a frame alone, and of the unit that is busy longest."""
+    busy: dict[int, float] = {}
     for step, unit in zip(cycles, units, strict=True):
-        seconds[int(unit)] = seconds.get(int(unit), 0.0) + float(step) / clock
-    alone, longest = sum(seconds.values()), max(seconds.values())
-    return min(float(camera), 1 / alone), min(float(camera), 1 / longest)
+        busy[int(unit)] = busy.get(int(unit), 0.0) + float(step)
+    alone, longest = sum(busy.values()), max(busy.values())
+    return min(float(camera), clock / alone), min(float(camera), clock / longest)
 
 
 FIRST_UNITS = {}  # steps -> their units in the first such case
