@@ -283,7 +283,10 @@ def total_of_the_first_call(rank, ranks, gradient, count):
 
 
 empty_counts = edit(
-    WEIGHTED, "empty_counts", "torch.tensor([float(count)])", "torch.tensor([max(float(count), 1.0)])"
+    WEIGHTED,
+    "empty_counts",
+    "torch.tensor([float(count)])",
+    "torch.tensor([max(float(count), 1.0)])",
 )
 
 PLANTED = {
