@@ -320,8 +320,8 @@ overlay.accelerator_0.register_map.STATUS
 # How long does an image take in software, and how long on the overlay?
 # The software runs on your processor; for the board, we *assume* a clock of 100 MHz.
 # No timing tool has tested whether the accelerator reaches this clock on a Zynq.
-# On a Lattice ECP5, another FPGA, lesson 4's tool lets one of its parts, pool1, run at 129.4 MHz (compiled), because pool1 reads a small memory in one cycle, and compares and writes back in the next.
-# But that is one part alone, without the wires to its neighbours, so the accelerator may still need a slower clock.
+# On a Lattice ECP5, another FPGA, lesson 4's tool lets one of its parts, pool1, run at 129.4 MHz (compiled): pool1 reads a memory in one cycle, and compares and writes in the next.
+# But that is one part, without wires to its neighbours, so the accelerator may be slower.
 
 # %% tags=["timing", "nbval-ignore-output"]
 from timeit import timeit
