@@ -93,7 +93,7 @@ guesses = {
 # `max(x[i], 0)` compares a float32 with an int64, and for that pair Numba computes in float64.
 # Many GPUs do float64 at 1/32 or 1/64 of the rate of float32; so does the T4, at 1/32.
 # A zero that is itself a float32, `np.float32(0)`, keeps everything in float32.
-# `check` refuses what the compiler leaves of float64, and a few threads that do the work of all.
+# `check` refuses float64 that the compiler leaves, and a few threads for all work.
 #
 # **Exercise `gpu.relu_kernel`.**
 # It will be launched with blocks of 128 threads, as many as the array needs.
@@ -345,7 +345,7 @@ pictures.bank_map(*reads, titles=["32 columns", "33 columns"])
 # **Exercise `gpu.block_sum`**: the body of the loop.
 # A barrier must be passed by *every* thread of the block.
 # In a round, no element may be read by one thread and written by another.
-# `check` also counts: one atomic addition for each block is enough, at most one for each warp passes, and one thread that adds up 128 numbers is too slow.
+# `check` also counts: one atomic addition for each warp passes, and one thread that adds up 128 numbers is too slow.
 
 
 # %% tags=["exercise:gpu.block_sum"]

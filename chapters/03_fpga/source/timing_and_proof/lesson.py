@@ -420,8 +420,7 @@ figures.table(heads, rows)
 # ### Outside
 #
 # Vivado's `report_timing_summary` lists critical paths on the XC7Z020; we did not run it.
-# An open nextpnr for this family exists, but in no Python package: openXC7 brings it by Nix or snap, and litex-hub's conda channel has one of 2020.
-# So the course's clocks are an ECP5's.
+# No Python package has an open nextpnr for it (openXC7 has).
 #
 # A practitioner often tests a module with **cocotb**, whose testbenches are Python: a coroutine sets the pins at each clock edge, and reads them.
 # Ours offers your stage 100 words, first without pauses, and then with one in half of the cycles.
