@@ -19,7 +19,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from labkit import extras, machine_rates
-from labkit.lookup import row_of
+from labkit.errors import row_of
 from labkit.machine_probe import this_machine
 from labkit.provenance import Quantity, measured, predicted, published
 

@@ -152,8 +152,6 @@ def _of_one_kind(pairs: list[Pair], wrong: list[np.ndarray]) -> str | None:
         return None
     if len(given) > 1 and _all_are(_is_zero, given):
         return "every wrong value is 0: what makes it 0, or leaves it unwritten?"
-    if pairs[0].want.dtype.kind == "b":  # a truth value has no other kind
-        return None
     any_right = any(values.size for values in right)
     kinds = {
         "negative": _is_negative,

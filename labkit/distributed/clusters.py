@@ -22,8 +22,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from labkit.distributed.cost_model import CostModel
+from labkit.errors import row_of
 from labkit.hardware import Machine, machine
-from labkit.lookup import row_of
 
 SHORT_SHARE = 1 / 4  # of a link's bandwidth that NCCL's protocol for short messages reaches
 

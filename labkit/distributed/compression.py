@@ -23,9 +23,9 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from labkit.arguments import whole
 from labkit.distributed.collectives import all_gather, ring_all_reduce
 from labkit.distributed.network import transport
+from labkit.errors import whole
 
 if TYPE_CHECKING:
     import torch

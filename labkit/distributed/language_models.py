@@ -22,8 +22,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from labkit.arguments import whole
-from labkit.lookup import row_of
+from labkit.errors import row_of, whole
 
 if TYPE_CHECKING:
     from labkit.distributed.gpt.model import Config

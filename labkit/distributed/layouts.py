@@ -14,7 +14,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from labkit.arguments import whole
+from labkit.errors import whole
 
 if TYPE_CHECKING:
     from labkit.distributed.language_models import LanguageModel

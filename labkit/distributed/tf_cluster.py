@@ -36,12 +36,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from labkit.arguments import whole
 from labkit.distributed.errors import LaunchError
 from labkit.distributed.tf_own_configs import COORDINATOR, LOCAL, Writer, own_configs
 from labkit.distributed.tf_processes import TfProcesses
 from labkit.distributed.tf_run import PROGRAM, TfRun
 from labkit.distributed.tf_turns import repeated
+from labkit.errors import whole
 
 if TYPE_CHECKING:
     from labkit.distributed.hosts import Host

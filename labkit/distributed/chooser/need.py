@@ -8,9 +8,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from labkit.arguments import whole as whole
 from labkit.distributed.chooser.reckoning import Reckoned, Sum
 from labkit.distributed.cost_model import CostModel
+from labkit.errors import whole as whole
 from labkit.hardware import Machine
 
 HOUR = 3600  # s

@@ -17,7 +17,7 @@ from heapq import heappop, heappush
 from random import Random
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from labkit.arguments import whole
+from labkit.errors import whole
 
 if TYPE_CHECKING:
     import numpy as np

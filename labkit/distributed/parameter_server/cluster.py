@@ -20,7 +20,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from labkit.arguments import whole
 from labkit.distributed.errors import LaunchError
 from labkit.distributed.handshake import new_secret
 from labkit.distributed.parameter_server.arrivals import Arrivals, arrival_order
@@ -35,6 +34,7 @@ from labkit.distributed.parameter_server.run import Run
 from labkit.distributed.parameter_server.training import Training
 from labkit.distributed.parameter_server.turns import Event
 from labkit.distributed.parameter_server.worker import Job
+from labkit.errors import whole
 
 MOST_ROLES = 6  # beside the notebook: what two cores and 5 GiB carry
 LONGEST = 600.0  # seconds of a training: only ends a hang

@@ -20,11 +20,11 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from labkit.arguments import whole
 from labkit.distributed.parameter_server.errors import ServerError
 from labkit.distributed.parameter_server.limits import Limit
 from labkit.distributed.parameter_server.rules import Rule
 from labkit.distributed.parameter_server.turns import Event, Turns
+from labkit.errors import whole
 
 GLANCE = 0.05  # seconds: a limit in seconds ends without anybody's notice
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from labkit.arguments import whole
+from labkit.errors import whole
 
 if TYPE_CHECKING:
     import torch

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from labkit.arguments import whole
+from labkit.errors import whole
 
 
 class Rule(Protocol):

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import torch
 
-from labkit import arguments
 from labkit.distributed.gpt.model import GPT, Config
 from labkit.distributed.tensor_parallel.layers import share_of
+from labkit.errors import whole
 
 State = dict[str, torch.Tensor]
 COLUMN_SPLIT = ("attention.query", "attention.key", "attention.value", "mlp.expand")
@@ -71,7 +71,7 @@ def join_states(parts: Sequence[State], config: Config) -> State:
 
 def refuse_wrong_ranks(config: Config, ranks: int) -> None:
     """Raises ValueError where a GPT of this size cannot be shared by so many ranks."""
-    arguments.whole("Tensor parallel: ranks", ranks)
+    whole("Tensor parallel: ranks", ranks)
     share_of(config.heads, ranks, "heads")
 
 

@@ -15,11 +15,11 @@ not for H > 1. With shards that differ, and long rounds, it is federated averagi
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from labkit.arguments import whole
 from labkit.distributed.collectives import ring_all_reduce
 from labkit.distributed.data_parallel import AllReduce
 from labkit.distributed.network import transport
 from labkit.distributed.one_big_batch import forward_backward
+from labkit.errors import whole
 
 if TYPE_CHECKING:
     import torch

@@ -22,7 +22,7 @@ The formulas leave messages and the servers' work out. Lesson parameter_servers.
 import math
 from collections.abc import Sequence
 
-from labkit.arguments import whole
+from labkit.errors import whole
 
 EXACT = 1e-9  # a step that ends at the moment T itself counts, whatever the division rounds
 
