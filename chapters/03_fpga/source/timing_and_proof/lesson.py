@@ -420,7 +420,7 @@ figures.table(heads, rows)
 # ### Outside
 #
 # Vivado's `report_timing_summary` lists critical paths on the XC7Z020; we did not run it.
-# No Python package has an open nextpnr for it (openXC7 has).
+# An open nextpnr for it is openXC7's, in no Python package.
 #
 # A practitioner often tests a module with **cocotb**, whose testbenches are Python: a coroutine sets the pins at each clock edge, and reads them.
 # Ours offers your stage 100 words, first without pauses, and then with one in half of the cycles.
