@@ -11,8 +11,9 @@ from math import prod
 from labkit import convnet
 from labkit.distributed.chooser.even import EvenNeed, Pass
 from labkit.distributed.chooser.formats import bytes_of, training_format
-from labkit.distributed.chooser.need import above_zero, whole
+from labkit.distributed.chooser.need import above_zero
 from labkit.distributed.chooser.reckoning import number, reckon
+from labkit.errors import whole
 
 MILLION = 1_000_000
 OPERATORS = frozenset({"conv", "linear", "relu", "pool"})

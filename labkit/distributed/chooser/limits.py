@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-from labkit.distributed.chooser.need import Need, Plan, above_zero, whole
+from labkit.distributed.chooser.need import Need, Plan, above_zero
 from labkit.distributed.inference_costs import MEMORY_SHARE
+from labkit.errors import whole
 from labkit.hardware import Machine
 
 

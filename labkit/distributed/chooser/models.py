@@ -8,8 +8,9 @@ model_of(parameters=7e9)                # in an assumed shape
 import math
 from dataclasses import replace
 
-from labkit.distributed.chooser.need import above_zero, whole
+from labkit.distributed.chooser.need import above_zero
 from labkit.distributed.language_models import LanguageModel, language_model
+from labkit.errors import whole
 
 HEAD_WIDTH = 128
 SMALLEST = 2e7  # below, the vocabulary has more parameters than the layers

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from labkit.distributed.chooser.reckoning import Reckoned, Sum
 from labkit.distributed.cost_model import CostModel
-from labkit.errors import whole as whole
 from labkit.hardware import Machine
 
 HOUR = 3600  # s

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from labkit.distributed.chooser.formats import training_format
 from labkit.distributed.chooser.links import cluster_of
 from labkit.distributed.chooser.models import context_of, found
-from labkit.distributed.chooser.need import Efficiency, Need, Plan, above_zero, whole
+from labkit.distributed.chooser.need import Efficiency, Need, Plan, above_zero
 from labkit.distributed.chooser.reckoning import Reckoned, number, reckon, total
 from labkit.distributed.chooser.serving import OPERATORS
 from labkit.distributed.clusters import Cluster
@@ -20,6 +20,7 @@ from labkit.distributed.language_models import LanguageModel
 from labkit.distributed.layouts import Layout
 from labkit.distributed.memory_model import RankMemory, bytes_of_rank
 from labkit.distributed.step_model import StepTerms, predict_step
+from labkit.errors import whole
 from labkit.hardware import Machine
 from labkit.provenance import rounded
 
