@@ -48,10 +48,10 @@ sorts = edit(COUNT, "sorts", "    count = 1", "    tokens.sort()\n    count = 1"
 
 
 def by_the_chooser(weights, size, tokens, token_cache, memory, most):
-    from labkit.errors import whole
+    from labkit.distributed.chooser.need import above_zero
 
     count = 1
-    while count <= whole("most", most):
+    while count <= above_zero("most", most):
         if weights * size + tokens.sum() * token_cache <= count * memory:
             return count
         count *= 2
