@@ -60,9 +60,18 @@ def test_a_wrong_kernel_is_named(wrong, monkeypatch):
 
 
 def test_an_element_that_nobody_wrote_is_as_wrong_as_can_be():
-    row = results.verdict(BENCH, float("inf"), counted(1, "cases", "x"))
+    row = results.verdict(BENCH, float("nan"), counted(1, "cases", "x"))
     assert row.ok is False and row.says == "WRONG: an element was not written"
     assert "worst error" not in row.numbers
+
+
+def test_where_no_error_is_allowed_only_the_right_value_is_right():
+    one = np.ones(1, np.float32)
+    assert results.share_of_allowed(one, np.ones(1), 0, 0) == 0
+    assert results.share_of_allowed(one, np.ones(1) + 1e-9, 0, 0) == np.inf
+    assert np.isnan(results.share_of_allowed(one * np.nan, np.ones(1), 0, 0))
+    row = results.verdict(BENCH, np.inf, counted(1, "cases", "x"))
+    assert row.ok is False and row.says == "WRONG: no error is allowed"
 
 
 def test_a_layer_with_a_wrong_gradient_is_named(monkeypatch):

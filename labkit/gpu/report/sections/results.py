@@ -60,12 +60,12 @@ def kernel_exercises() -> Iterator[Exercise]:
 def exercise_row(bench: Bench, exercise: Exercise) -> Row:
     """The lesson's solution on every case of the exercise's check."""
     cases = list(exercise.cases(np.random.default_rng(0)))
-    worst = max(case_error(exercise, case.args) for case in cases)
+    worst = float(np.max([case_error(exercise, case.args) for case in cases]))  # NaN stays
     return verdict(bench, worst, counted(len(cases), "cases", "comparing with float64"))
 
 
 def case_error(exercise: Exercise, inputs: tuple) -> float:
-    """The worst error, as a share of what the check allows; inf if an element was not written."""
+    """The worst error, as a share of what the check allows; NaN if an element was not written."""
     judge = judge_of(exercise)
     setup = judge.set_up(inputs)
     if judge.fills:
@@ -77,10 +77,22 @@ def case_error(exercise: Exercise, inputs: tuple) -> float:
     expected = expected if isinstance(expected, tuple) else (expected,)
     worst = 0.0
     for got, right in zip(setup.outputs, expected, strict=True):
-        allowed = exercise.atol + exercise.rtol * np.abs(right)
-        errors = np.abs(got.astype(np.float64) - right) / allowed
-        worst = max(worst, float(np.nan_to_num(errors, nan=np.inf).max(initial=0)))
-    return worst
+        worst = np.maximum(worst, share_of_allowed(got, right, exercise.atol, exercise.rtol))
+    return float(worst)
+
+
+def share_of_allowed(got: np.ndarray, right: np.ndarray, atol: float, rtol: float) -> float:
+    """max |got - right| / (atol + rtol |right|): inf where nothing is allowed and got is not right.
+
+    NaN if `got` holds one.
+    """
+    error = np.abs(got.astype(np.float64) - right)
+    if np.isnan(error).any():
+        return np.nan
+    wrong = error > 0  # 0 of 0 that are allowed is right
+    with np.errstate(divide="ignore"):
+        shares = error[wrong] / (atol + rtol * np.abs(right))[wrong]
+    return float(shares.max(initial=0))
 
 
 def doubled(value: Any) -> Any:
@@ -92,7 +104,8 @@ def doubled(value: Any) -> Any:
 def verdict(bench: Bench, worst: float, checked: Any, allowed: float = 1.0) -> Row:
     """Right, if the worst error is no larger than what is allowed."""
     if not np.isfinite(worst):
-        return Row({"checked": checked}, False, "WRONG: an element was not written")
+        why = "an element was not written" if np.isnan(worst) else "no error is allowed"
+        return Row({"checked": checked}, False, f"WRONG: {why}")
     share = 100 * worst / allowed
     numbers = {
         "worst error": bench.measured(share, "% of what is allowed"),
@@ -137,8 +150,7 @@ def layer_row(bench: Bench, layer: str) -> Row:
     for out, right in zip(outputs, expected, strict=True):
         if out.shape != right.shape:
             raise Refused(f"{layer}: {tuple(out.shape)}, not {tuple(right.shape)}.")
-        error = worst_error(out, right)
-        worst = max(worst, np.inf if np.isnan(error) else error)
+        worst = np.maximum(worst, worst_error(out, right))  # NaN stays
     checked = counted(len(expected), "arrays", "comparing: the output and its gradients")
     return verdict(bench, worst, checked, LAYER_ERROR)
 
@@ -162,7 +174,7 @@ def training_row(bench: Bench) -> Row:
         y = torch.randint(0, 10, (N,), generator=generator, device=on)
         got = step(*sides[0], x, y)
         right = step(*sides[1], x.double(), y)
-        worst = max(worst, abs(got / right - 1))
+        worst = np.maximum(worst, abs(got / right - 1))
     return verdict(
         bench,
         worst,
