@@ -7,12 +7,17 @@ import pytest
 # Lessons whose solved cells take more than eight core-seconds. By day nbval runs their notebooks,
 # where a wrong answer hands on ours, and tests/exercises checks their solutions.
 DEAR = {
+    "what_limits_a_kernel": "01_gpu/4_what_limits_a_kernel",
     "convolution_kernels": "01_gpu/5_convolution_kernels",
     "debugging_and_profiling": "01_gpu/6_debugging_and_profiling",
     "training": "01_gpu/7_training",
+    "bfloat16": "02_tpu/2_bfloat16",
+    "what_the_compiler_makes_of_a_layer": "02_tpu/3_what_the_compiler_makes_of_a_layer",
     "training_on_a_tpu": "02_tpu/5_training_on_a_tpu",
     "int8_from_the_formula": "03_fpga/1_int8_from_the_formula",
     "a_multiply_accumulate_array": "03_fpga/2_a_multiply_accumulate_array",
+    "a_convolution_as_a_stream": "03_fpga/3_a_convolution_as_a_stream",
+    "timing_and_proof": "03_fpga/4_timing_and_proof",
     "folding_under_a_budget": "03_fpga/6_folding_under_a_budget",
     "the_overlay": "03_fpga/7_the_overlay",
     "the_network_on_the_board": "03_fpga/8_the_network_on_the_board",

@@ -119,7 +119,7 @@ COMPILERS = {
 
 
 NOTHING = "tests/test_torch_cache.py::test_nothing_is_compiled_where_a_stranger_was_first"
-PROGRAMS = others_by_night([*COMPILERS.values()], NOTHING, by_day=2)
+PROGRAMS = others_by_night([*COMPILERS.values()], NOTHING)
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=COMPILERS)

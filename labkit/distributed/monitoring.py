@@ -21,7 +21,6 @@ import struct
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -224,7 +223,8 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("folder", type=Path)
     with tensorboard(parser.parse_args(words).folder) as address, suppress(KeyboardInterrupt):
         print(f"{address}\nOnly who has this address can read it. Ctrl-C ends it.", flush=True)
-        threading.Event().wait()
+        while True:  # a signal just before a wait without end would not wake it
+            time.sleep(1)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ far slow clients can disturb the others.
 """
 
 import signal
-import threading
+import time
 from types import FrameType
 
 from labkit.fpga.board import compatibility, designs
@@ -39,7 +39,8 @@ def serve(names: list[str], address: str | None) -> int:
     try:
         with VirtualBoard(*(DESIGNS[name]() for name in chosen), address=address) as board:
             print(_how_to(board, chosen), flush=True)
-            threading.Event().wait()
+            while True:  # a signal just before a wait without end would not wake it
+                time.sleep(1)
     except (BoardError, RTLError) as error:
         raise ValueError(str(error)) from error
     return 0
