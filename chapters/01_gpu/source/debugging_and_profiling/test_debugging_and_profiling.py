@@ -33,7 +33,7 @@ def found(pattern, said):
 
 
 @pytest.mark.night(
-    instead="chapters/02_tpu/source/bfloat16/test_bfloat16.py::test_cells_can_run_again_in_any_order"
+    instead="chapters/02_tpu/source/what_a_training_step_costs/test_what_a_training_step_costs.py::test_cells_can_run_again_in_any_order"
 )
 def test_any_cell_runs_again_after_all_the_others(lesson):
     """A case may be solved late: no other case may have taken its names by then."""

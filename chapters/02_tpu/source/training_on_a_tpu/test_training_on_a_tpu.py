@@ -215,7 +215,7 @@ def test_a_model_made_in_the_scope_trains_like_the_loop(lesson):
 
 
 @pytest.mark.night(
-    instead="chapters/02_tpu/source/bfloat16/test_bfloat16.py::test_cells_can_run_again_in_any_order"
+    instead="chapters/02_tpu/source/what_a_training_step_costs/test_what_a_training_step_costs.py::test_cells_can_run_again_in_any_order"
 )
 def test_cells_can_run_again_in_any_order(lesson, quickly):
     left_behind = dict(lesson.namespace)

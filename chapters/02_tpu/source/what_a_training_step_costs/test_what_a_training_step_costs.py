@@ -264,9 +264,6 @@ def test_work_for_each_joule(lesson):
     assert [pair.watts_v4 for pair in published.MLPERF] == [197, 206]
 
 
-@pytest.mark.night(
-    instead="chapters/02_tpu/source/bfloat16/test_bfloat16.py::test_cells_can_run_again_in_any_order"
-)
 def test_cells_can_run_again_in_any_order(lesson):
     """After Run All a learner goes back, repairs a function and runs its cells again."""
     left_behind = dict(lesson.namespace)

@@ -150,7 +150,7 @@ def test_the_quiz_has_one_right_answer():
 
 
 @pytest.mark.night(
-    instead="chapters/02_tpu/source/bfloat16/test_bfloat16.py::test_cells_can_run_again_in_any_order"
+    instead="chapters/02_tpu/source/what_a_training_step_costs/test_what_a_training_step_costs.py::test_cells_can_run_again_in_any_order"
 )
 def test_cells_can_run_again_in_any_order(lesson):
     """After Run All a learner goes back, repairs a module and runs its cells again."""
