@@ -194,6 +194,7 @@ with unittest.mock.patch("tensorflow.control_dependencies", lambda _: contextlib
 """
 
 
+@pytest.mark.night(instead="chapters/04_distributed/7_faults.ipynb")
 def test_a_step_is_counted_after_all_of_its_updates(cluster):
     """In the graph of a step, the count waits for both matrices and both biases."""
     tried = try_program(cluster, ORDER.format(folder=str(find_program().parent)))
@@ -203,6 +204,7 @@ def test_a_step_is_counted_after_all_of_its_updates(cluster):
     assert left_out == "4 0", "without the order that the program demands"
 
 
+@pytest.mark.night(instead="chapters/04_distributed/7_faults.ipynb")
 def test_printed_programs_of_early_tensorflow(cluster):
     told = first_failure(cluster)
     assert told.startswith("AttributeError: module ")

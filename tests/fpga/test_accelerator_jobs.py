@@ -320,6 +320,7 @@ class TestRefused:
         with pytest.raises(ValueError, match=words):
             job_words(LAYERS, PICTURES, folding, SMALL)
 
+    @pytest.mark.night(instead="tests/fpga/test_own_modules.py")
     @pytest.mark.parametrize("name", ["CONV1_LANES", "CONV2_LANES"])
     def test_the_circuit_refuses_them_too(self, name):
         sources = read_sources(library("accelerator"), "accelerator")

@@ -29,6 +29,9 @@ def times(factor):
     return run.outputs["y"].tolist() == [factor, 2 * factor, 3 * factor]
 
 
+@pytest.mark.night(
+    instead="tests/fpga/test_cxxrtl.py::test_a_header_that_the_compiler_cannot_take_is_left"
+)
 def test_the_header_is_compiled_when_a_second_design_comes(cache):
     assert times(2) and not list(cache.glob("*.gch"))
     assert times(3) and len(list(cache.glob("*.gch"))) == 1
@@ -89,6 +92,7 @@ def test_without_room_for_the_header_it_goes_without(cache, monkeypatch):
     assert times(2) and times(3) and not list(cache.glob("*.gch"))
 
 
+@pytest.mark.night(instead="tests/fpga/test_cxxrtl.py::test_yosys_writes_what_we_shorten")
 def test_a_design_is_shortened_without_a_loss(cache, monkeypatch):
     """The same trace of the same signals, inside too, as of what Yosys has written."""
     sources = library("window_3x3")

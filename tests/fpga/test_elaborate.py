@@ -12,6 +12,7 @@ from labkit.fpga.models import compiled
 from labkit.fpga.ports import read_ports
 from labkit.fpga.simulate import simulate
 from labkit.fpga.sources import read_sources
+from tests.night import others_by_night
 
 SKID = Path(__file__).parent / "modules" / "skid.sv"
 
@@ -115,7 +116,10 @@ def test_a_refusal_without_ports_is_not_kept(started, cache):
     assert len(started) == 2 and not list(cache.rglob("*.json"))
 
 
-@pytest.mark.parametrize("name", [PORTS, CPP])
+HALF = "tests/fpga/test_elaborate.py::test_half_a_file_is_a_full_disk_and_not_the_learners"
+
+
+@pytest.mark.parametrize("name", others_by_night([PORTS, CPP], HALF))
 def test_half_a_file_is_a_full_disk_and_not_the_learners(started, cache, name):
     def spoil(folder):
         whole = (folder / name).read_bytes()
@@ -150,5 +154,8 @@ def test_a_text_that_would_leave_its_comment_in_the_cpp_is_refused(ending):
         compiled(read_sources(NOTED.replace("NOTE", f"x{ending}"), "noted"), "cxxrtl")
 
 
+@pytest.mark.night(
+    instead="tests/fpga/test_elaborate.py::test_a_text_that_would_leave_its_comment_in_the_cpp_is_refused"
+)
 def test_a_text_of_one_line_is_no_fault():
     simulate(NOTED.replace("NOTE", "a // b */ 'c' \\\\ d"), "noted", {"a": [1, 2]}, cycles=3)

@@ -71,6 +71,9 @@ def test_memories_and_shift_registers_are_counted_by_their_cells():
     assert float(storage.ff) == sum(cells.get(kind, 0) for kind in ("FDRE", "FDSE"))
 
 
+@pytest.mark.night(
+    instead="tests/fpga/test_synthesize.py::test_memories_and_shift_registers_are_counted_by_their_cells"
+)
 def test_without_memories_the_step_that_maps_them_changes_nothing(four_lanes):
     sources = read_sources(DESIGNS / "multiply_add.sv", "multiply_add")
     whole = module._run(sources, module._script(sources, None))

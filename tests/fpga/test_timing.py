@@ -48,6 +48,7 @@ def test_a_register_between_product_and_sum_is_faster(plain):
     assert float(pipelined.fmax) > float(plain.fmax)
 
 
+@pytest.mark.night(instead="tests/fpga/test_timing.py::test_of_several_seeds_the_worst_counts")
 def test_the_same_source_gives_the_same_answer(plain, monkeypatch, tmp_path):
     monkeypatch.setenv("LABKIT_CACHE", str(tmp_path))
     again = place_and_route(DESIGNS / "multiply_add.sv", "multiply_add", {"N": 2})

@@ -398,7 +398,7 @@ def programs(tmp_path_factory):
     return simulator.load(str(path))
 
 
-@pytest.mark.parametrize("seed", others_by_night(range(PROGRAMS), RANDOM, by_day=8))
+@pytest.mark.parametrize("seed", others_by_night(range(PROGRAMS), RANDOM, by_day=4))
 def test_random_programs(simulate, programs, seed):
     x = np.random.default_rng(seed).integers(-50, 50, 24)
     arguments = (x, np.zeros((24, 5), np.int64), np.zeros(24))

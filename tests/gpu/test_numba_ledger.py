@@ -170,6 +170,9 @@ OWN = """
 """
 
 
+@pytest.mark.night(
+    instead="tests/gpu/test_numba_ledger.py::test_an_excuse_holds_for_its_failure_only"
+)
 @needs_numba_cuda
 def test_the_harness_sees_what_is_wrong(tmp_path, monkeypatch):
     (tmp_path / "own_tests.py").write_text(dedent(OWN))

@@ -239,6 +239,9 @@ def test_a_compiler_makes_of_these_kernels_what_the_source_says():
         assert found.accesses == expected and found.fma == 2 * (name == "polynomial"), name
 
 
+@pytest.mark.night(
+    instead="tests/gpu/report/test_counters.py::test_a_compiler_makes_of_these_kernels_what_the_source_says"
+)
 def test_a_compiler_takes_every_kernel_that_a_report_shows():
     """Numba's compiler for a GPU refuses more than the SIMT machine."""
     pytest.importorskip("numba_cuda")

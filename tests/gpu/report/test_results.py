@@ -107,6 +107,9 @@ def test_a_product_that_is_wrong_at_its_edge_is_named(monkeypatch):
     assert results.product_row(BENCH, "shared tile").ok is False
 
 
+@pytest.mark.night(
+    instead="tests/gpu/report/test_results.py::test_a_layer_with_a_wrong_gradient_is_named"
+)
 def test_a_training_that_drifts_is_named(monkeypatch):
     real = results.step
     assert results.training_row(BENCH).ok is True

@@ -33,6 +33,9 @@ RATES = {  # kind -> names of numbers, and what they say
 }
 
 
+@pytest.mark.night(
+    instead="tests/gpu/report/test_speeds.py::test_a_goal_says_whether_it_is_reached_and_by_how_much_not"
+)
 def test_what_a_section_makes_of_its_times(monkeypatch):
     """Ours takes 2 s and others 3 s, but copies take 7 and 5, and the matmul of "implicit" 11.
 
