@@ -109,7 +109,10 @@ def _chapter(chapter: Chapter) -> dict:
     absent = missing(chapter.extra, course)
     lacks = f"lacks {', '.join(absent)}" if absent else "is installed"
     parts = (says, chapter.hardware(this_machine()), f"extra {chapter.extra!r} {lacks}")
-    do = shlex.join([sys.executable, "-m", "pip", "install", *absent]) if absent else ""
+    on_index = [
+        one for one in absent if one != "numba-simt"
+    ]  # whose name a stranger could own there
+    do = shlex.join([sys.executable, "-m", "pip", "install", *on_index]) if on_index else ""
     return {"says": "; ".join(filter(None, parts)), "do": do, "missing": absent}
 
 

@@ -13,9 +13,9 @@ from labkit.gpu import (
     store_uint32x4,
     vector,
 )
-from labkit.gpu.simt import api as cuda
-from labkit.gpu.simt.errors import CompileError, KernelError
-from labkit.gpu.simt.hazards import HazardError, OutOfBounds
+from numba_simt import cuda
+from numba_simt.errors import CompileError, KernelError
+from numba_simt.execution.hazards import HazardError, OutOfBounds
 
 
 @cuda.jit
