@@ -1,4 +1,4 @@
-"""Writes labkit/README.md: each module of labkit and numba_simt with its docstring's first sentence.
+"""Writes labkit/README.md: each module of labkit and numba_simt, by its first sentence.
 
 `python tools/modules.py` writes it, and `--check` only says whether it is what would be written.
 Somebody who looks for a thing finds the line that names it there, and a link to its file.
