@@ -9,9 +9,16 @@ from numba_simt.profiling import profiler
 from numba_simt.profiling.counters import COUNTERS
 
 
-def profile(kernel: Any, grid: Any, block: Any, *args: Any, **options: int | None) -> "Profile":
+def profile(
+    kernel: Any,
+    grid: Any,
+    block: Any,
+    *args: Any,
+    **options: int | None,
+) -> "Profile":
     """Launch `kernel[grid, block](*args)` on the SIMT machine, as numba_simt's `profile` does."""
-    return Profile(**vars(profiler.profile(kernel, grid, block, *args, **options)))
+    found = profiler.profile(kernel, grid, block, *args, **options)
+    return Profile(**vars(found))
 
 
 @dataclass(frozen=True, repr=False)
