@@ -121,7 +121,7 @@ def test_it_says_which_machine_runs_kernels_and_why(course, monkeypatch):
 
 
 def test_no_index_is_asked_for_numba_simt(course, monkeypatch):
-    monkeypatch.setattr(module.extras, "missing", lambda *given: ["numba-simt", "torch>=2.6"])
+    monkeypatch.setitem(LACKING, "gpu", ["numba-simt", "torch>=2.6"])
     assert doctor()["chapter 01_gpu"]["do"].endswith("pip install 'torch>=2.6'")
 
 
