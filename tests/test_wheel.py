@@ -52,7 +52,7 @@ def test_it_holds_the_lessons_without_planted_answers_and_tests(wheels):
 def test_numba_simts_holds_all_that_it_needs(wheels):
     names = zipfile.ZipFile(wheels[0]).namelist()
     package = ROOT / "simt" / "numba_simt"
-    files = [path for path in package.rglob("*.*") if path.suffix != ".pyc"]
+    files = [path for path in package.rglob("[!.]*.*") if path.suffix != ".pyc"]
     found = {f"numba_simt/{path.relative_to(package).as_posix()}" for path in files}
     assert found == {name for name in names if name.startswith("numba_simt/")}
 
