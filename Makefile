@@ -26,8 +26,8 @@ APART := home=$$(mktemp -d) && trap 'rm -rf "$$home"' EXIT && trap 'exit 130' IN
 RUFF := $(RUN) ruff check . && $(RUN) ruff format --check .
 test: setup  ## prove every helper and every lesson: ruff, tests, notebooks; ARGS=quick leaves out what is slow
 	@$(APART) && $(RUFF) && \
-	if [ "$(ARGS)" = quick ]; then $(RUN) $(PYTEST) tests chapters/*/source -m "not night and not slow"; \
-	else $(RUN) $(PYTEST) tests chapters -m "not night"; fi
+	if [ "$(ARGS)" = quick ]; then $(RUN) $(PYTEST) tests chapters/*/source simt/tests -m "not night and not slow"; \
+	else $(RUN) $(PYTEST) tests chapters simt/tests -m "not night"; fi
 
 prove: setup  ## prove all there is, and write it into README; interrupted, it goes on where it was
 	@$(APART) && $(RUFF) && $(RUN) tools.prove
@@ -51,12 +51,12 @@ gpu-report:  ## what this machine's GPU says of the course, in eight minutes; AR
 	done; tools/setup.sh && exec $(RUN) labkit.gpu.report $(ARGS)
 
 numba-tests: setup  ## run Numba's own kernel tests, and every function by dtype, on the SIMT machine; ARGS="--write"
-	@.venv/bin/python tools/numba_tests.py $(ARGS) && .venv/bin/python tools/numba_functions.py $(ARGS)
+	@.venv/bin/python simt/tools/numba_tests.py $(ARGS) && .venv/bin/python simt/tools/numba_functions.py $(ARGS)
 
 links: setup  ## ask for every external link once (needs the network)
 	@.venv/bin/python tools/links.py
 
-lines: setup  ## lines of Python in labkit, room by room, and how dense they are
+lines: setup  ## lines of Python in labkit and numba_simt, room by room, and how dense they are
 	@.venv/bin/python tools/lines.py
 
 lock: setup  ## write requirements.lock from pyproject.toml (tools/lock.py tells how; needs the network)
@@ -68,5 +68,5 @@ colab-check: setup  ## install and run the lessons on Colab's published versions
 	@.venv/bin/python tools/colab_check.py $(ARGS)
 
 clean:  ## remove .venv and caches; never work/, where the learner's copies are
-	@rm -rf .venv build *.egg-info .pytest_cache .ruff_cache .hypothesis
+	@rm -rf .venv build *.egg-info simt/build simt/*.egg-info .pytest_cache .ruff_cache .hypothesis
 	@find . \( -path ./work -o -path ./.git \) -prune -o -name __pycache__ -prune -exec rm -rf {} +

@@ -48,5 +48,6 @@ def what_to_run(extra: str) -> str:
     return (
         f"This chapter needs packages that are not here ({', '.join(absent)}). Run "
         f"`make lab CHAPTER={extra}` in the course's folder, or `make lab` for all chapters, and "
-        f"restart the kernel; without the folder, install labkit[{extra}]."
+        "restart the kernel; without the folder, install the wheels of numba-simt and "
+        f"labkit[{extra}]."
     )

@@ -16,7 +16,8 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from labkit.files import cache_folder, make_folder, refuse_others
+from labkit.files import CACHE, cache_folder
+from numba_simt.owned_files import make_folder, refuse_others
 
 ITS_OWN = "torchinductor_"  # how the name in /tmp begins
 TORCH, TRITON = "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"
@@ -48,7 +49,7 @@ def name_folder() -> None:
         with suppress(OSError):
             folder = cache_folder() / "torchinductor"
             make_folder(folder, 0o700)
-            refuse_others(folder := folder.resolve())
+            refuse_others(folder := folder.resolve(), CACHE)
             os.environ[TORCH] = str(folder)
 
 

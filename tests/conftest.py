@@ -26,6 +26,7 @@ from hypothesis import HealthCheck, settings
 from tests.night import DEAR
 
 TESTS = Path(__file__).resolve().parent
+SIMT = TESTS.parent / "simt" / "tests"
 # Set before anything imports labkit; kernels and other processes that tests start inherit it.
 _home = tempfile.TemporaryDirectory(prefix="labkit-tests-")
 os.environ.update(LABKIT_HOME=_home.name, LABKIT_OFFLINE="1", LABKIT_PROGRESS="off")
@@ -64,7 +65,7 @@ SLOW = (
     "fpga/test_models.py",
     "gpu/test_training.py",
     "gpu/test_convolution_kernels.py",
-    "gpu/simt/test_functions_by_dtype.py",
+    "simt/beside_numba/test_functions_by_dtype.py",
     "distributed/parameter_server/",
     "distributed/test_rank_exercise.py",
     "distributed/test_launch.py",
@@ -134,20 +135,20 @@ SLOW = (
     "fpga/test_tools.py",
     "fpga/test_axi_lite_slave.py",
     "fpga/test_lint.py",
-    "gpu/simt/test_compositions.py",
-    "gpu/simt/test_sanitizer.py",
+    "simt/beside_numba/test_compositions.py",
+    "simt/machine/test_sanitizer.py",
     "gpu/report/",
     "gpu/test_layer_kernels.py",
     "gpu/test_matmul_kernels.py",
-    "gpu/test_against_simulator.py",
-    "gpu/test_hazards.py",
+    "simt/beside_numba/test_against_simulator.py",
+    "simt/profiling/test_hazards.py",
     "gpu/test_pictures.py",
-    "gpu/test_numba_ledger.py",
+    "simt/beside_numba/test_numba_ledger.py",
     "gpu/test_compiler.py",
     "gpu/test_autograd.py",
     "gpu/test_ladder.py",
     "gpu/test_tensor_core.py",
-    "gpu/test_types.py",
+    "simt/beside_numba/test_types.py",
     "training/test_inductor.py",
     "gpu/test_tile_pictures.py",
     "tpu/test_systolic.py",
@@ -207,11 +208,13 @@ def is_in_lesson(path: Path) -> bool:
 
 
 def name_of(path: Path) -> str:
-    """A file of tests as SLOW has it: from tests/ on, or with its lesson's folder alone."""
+    """A file of tests as SLOW has it: from tests/ on, with its lesson's folder alone, or simt/."""
     if lesson_proved_by(path):
         return f"notebooks/{path.name}"
     if is_in_lesson(path):
         return f"{path.parent.name}/{path.name}"
+    if path.is_relative_to(SIMT):
+        return f"simt/{path.relative_to(SIMT).as_posix()}"
     return path.relative_to(TESTS).as_posix()
 
 

@@ -8,7 +8,6 @@ import pytest
 from labkit.files import (
     LONGEST_SOCKET,
     cache_folder,
-    refuse_others,
     set_aside,
     socket_folder,
     write_whole,
@@ -64,36 +63,6 @@ def test_the_cache_folder_stays_where_a_link_has_led(tmp_path, monkeypatch):
     (tmp_path / "link").symlink_to(tmp_path / "ours")
     monkeypatch.setenv("LABKIT_CACHE", str(tmp_path / "link"))
     assert cache_folder() == tmp_path / "ours"
-
-
-@pytest.mark.skipif(os.name != "posix" or os.getuid(), reason="only root gives folders away")
-def test_a_folder_in_another_users_folder_is_refused(tmp_path):
-    """Whoever owns the one above may put his own in its place; not in a sticky one, as /tmp is."""
-    theirs, ours = tmp_path / "theirs", tmp_path / "theirs" / "ours"
-    ours.mkdir(parents=True)
-    refuse_others(ours)
-    theirs.chmod(0o1777)
-    refuse_others(ours)
-    theirs.chmod(0o777)
-    with pytest.raises(PermissionError, match=r"Other users may write to .*theirs,"):
-        refuse_others(ours)
-    theirs.chmod(0o755)
-    os.chown(theirs, 65534, -1)
-    with pytest.raises(PermissionError, match="theirs belongs to another user"):
-        refuse_others(ours)
-
-
-@pytest.mark.skipif(os.name != "posix" or os.getuid(), reason="only root gives folders away")
-def test_a_stranger_is_not_taken_for_the_system_s_user(tmp_path, monkeypatch):
-    """In a user namespace, such as that of ranks, both have the same number."""
-    ours = tmp_path / "above" / "ours"
-    ours.mkdir(parents=True)
-    monkeypatch.setattr("labkit.files._unknown_user", lambda: 65534)
-    os.chown(ours.parent, 65534, -1)
-    refuse_others(ours)
-    os.chown(ours, 65534, -1)
-    with pytest.raises(PermissionError, match="ours belongs to another user"):
-        refuse_others(ours)
 
 
 def test_a_folder_for_sockets_is_one_s_own_and_its_path_short(tmp_path, monkeypatch):

@@ -37,30 +37,11 @@ LESSONS = [  # on the floor above; their tests and the answers that these plant 
     if not path.name.startswith(("lesson.", "planted.", "test_"))
 ]
 MODULES = sorted((ROOT / "labkit").rglob("*.py"))
-# The compiler of kernels is loaded with the first kernel, and what is made of PyTorch, TensorFlow
-# or JAX by whoever asks for it; the board's services when its server starts.
-LATE = [
-    "arithmetic",
-    "calls",
-    "frontend",
-    "functions",
-    "inlining",
-    "intrinsics",
-    "library",
-    "loops",
-    "names",
-    "python_functions",
-    "function_table",
-    "statements",
-    "typing_rules",
-    "variables",
-    "views",
-    "warps",
-]
+# What is made of PyTorch, TensorFlow or JAX is loaded by whoever asks for it; the board's services
+# when its server starts.
 TPU = ("compile_worker", "jax_training", "models", "train", "training", "programs")
-LATE = {ROOT / "labkit" / "gpu" / "simt" / f"{name}.py" for name in LATE}
 GPU = ("autograd", "feeding", "sgd", "step_cost", "tensors")
-LATE |= {ROOT / "labkit" / "gpu" / f"{name}.py" for name in GPU}
+LATE = {ROOT / "labkit" / "gpu" / f"{name}.py" for name in GPU}
 REPORT = ROOT / "labkit" / "gpu" / "report"  # whose sections have processes of their own
 LATE |= {REPORT / "timing.py", REPORT / "tasks.py", *(REPORT / "sections").glob("*.py")}
 LATE |= {ROOT / "labkit" / "tpu" / f"{name}.py" for name in TPU}
@@ -270,7 +251,13 @@ def test_the_machine_without_a_kernel_loads_nothing_slow():
 def test_what_labkit_imports_is_declared():
     lists = [PROJECT["dependencies"], *PROJECT["optional-dependencies"].values()]
     declared = {Requirement(r).name.lower() for asked in lists for r in asked}
-    package = {"cocotb_tools": "cocotb", "PIL": "pillow", "yaml": "pyyaml", "IPython": "ipykernel"}
+    package = {
+        "numba_simt": "numba-simt",
+        "cocotb_tools": "cocotb",
+        "PIL": "pillow",
+        "yaml": "pyyaml",
+        "IPython": "ipykernel",
+    }
     package |= {"grpc": "pynq", "triton": "torch"}  # which bring them
     package |= {
         "jupyter_client": "nbclient",

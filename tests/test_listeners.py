@@ -98,12 +98,12 @@ LISTENERS = {
     "labkit/gpu/report/sections/compilers.py subprocess.run": A_TOOL,
     "labkit/gpu/report/sections/nsight.py subprocess.run": A_TOOL,
     "labkit/gpu/report/sections/sanitizer.py subprocess.run": A_TOOL,
-    "labkit/gpu/simt/calls.py signature_of(handler.method).bind": NO_SOCKET,
-    "labkit/gpu/simt/dispatcher.py self.kernel.bind": NO_SOCKET,
-    "labkit/gpu/simt/inlining.py signature.bind": NO_SOCKET,
     "labkit/machine_probe.py subprocess.run": A_TOOL,
-    "labkit/native.py subprocess.run": A_TOOL,
     "labkit/tpu/compiler.py subprocess.run": A_TOOL,
+    "simt/numba_simt/callables/calls.py signature_of(handler.method).bind": NO_SOCKET,
+    "simt/numba_simt/execution/native.py subprocess.run": A_TOOL,
+    "simt/numba_simt/instructions/inlining.py signature.bind": NO_SOCKET,
+    "simt/numba_simt/launching/dispatcher.py self.kernel.bind": NO_SOCKET,
 }
 
 
@@ -118,7 +118,8 @@ def calls_in(text):
 
 def found():
     scripts = [*(ROOT / "chapters").glob("*/*.py"), *LESSONS]
-    programs = [*(ROOT / "labkit").rglob("*.py"), *scripts]
+    rooms = ROOT / "labkit", ROOT / "simt" / "numba_simt"
+    programs = [*(path for room in rooms for path in room.rglob("*.py")), *scripts]
     for path in programs:
         for call in calls_in(path.read_text("utf-8")):
             yield f"{path.relative_to(ROOT).as_posix()} {call}"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import SLOW, TESTS, place_of
+from tests.conftest import SIMT, SLOW, TESTS, place_of
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTES = """#!/bin/sh
@@ -44,8 +44,11 @@ def make(course: Path, *arguments: str, fail: str = "never") -> tuple[int, list[
 @pytest.mark.parametrize(
     ("asked", "pytests"),
     [
-        (("test",), f"{AT_ONCE} chapters -m not night"),
-        (("test", "ARGS=quick"), f"{AT_ONCE} chapters/01_gpu/source -m not night and not slow"),
+        (("test",), f"{AT_ONCE} chapters simt/tests -m not night"),
+        (
+            ("test", "ARGS=quick"),
+            f"{AT_ONCE} chapters/01_gpu/source simt/tests -m not night and not slow",
+        ),
         (("prove",), "-m tools.prove"),
     ],
 )
@@ -64,7 +67,8 @@ def test_the_slow_files_and_folders_are_there():
     lessons = ROOT / "chapters"
     for name in SLOW:
         patterns = f"*/source/*/{Path(name).name}", f"*/source/{name}"
-        assert (TESTS / name).exists() or any(any(lessons.glob(one)) for one in patterns), name
+        there = (TESTS / name).exists() or (SIMT / name.removeprefix("simt/")).exists()
+        assert there or any(any(lessons.glob(one)) for one in patterns), name
     assert len(set(SLOW)) == len(SLOW)
     assert [place_of(TESTS / name) for name in (SLOW[0], "test_makefile.py")] == [1, 0]
     assert place_of(TESTS.parent / "chapters" / "01_gpu" / "3_tiles.ipynb") == len(SLOW) + 1

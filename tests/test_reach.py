@@ -14,7 +14,6 @@ from labkit.course.catalogue import sources
 from labkit.course.config import config
 from tests.test_floors import ROOT, imported, named, tree_of
 
-APART = ("labkit.gpu.simt",)  # the SIMT machine, which is used without the course, too
 # Modules that stay although fewer than two lessons reach them.
 STAY: dict[str, str] = {
     "labkit.course.contents": "Jupyter's server, which labkit/course/lab.py starts, loads it",
@@ -126,11 +125,7 @@ def found() -> dict[str, list[str]]:
     paths = {dotted(path): path for path in ROOT.glob("labkit/**/*.py")}
     reach = Reach(paths)
     by_lesson = {name: reach.from_files(files) for name, files in lessons().items()}
-    modules = [
-        name
-        for name, path in paths.items()
-        if not name.startswith(APART) and path.name != "__init__.py"
-    ]
+    modules = [name for name, path in paths.items() if path.name != "__init__.py"]
     return lone(modules, by_lesson, reach.from_files(commands()))
 
 

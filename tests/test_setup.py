@@ -31,9 +31,15 @@ class Machine:
     def __init__(self, folder: Path) -> None:
         self.checkout, self.bin = folder / "course", folder / "bin"
         self.calls = folder / "calls"
-        (self.checkout / "tools").mkdir(parents=True)
+        for folder in ("tools", "simt"):
+            (self.checkout / folder).mkdir(parents=True)
         self.bin.mkdir()
-        for name in ("tools/setup.sh", "requirements.lock", "pyproject.toml"):
+        for name in (
+            "tools/setup.sh",
+            "requirements.lock",
+            "pyproject.toml",
+            "simt/pyproject.toml",
+        ):
             shutil.copy(ROOT / name, self.checkout / name)
         for tool in REAL:
             (self.bin / tool).symlink_to(shutil.which(tool))
@@ -95,7 +101,7 @@ def test_says_the_size_first_installs_once_and_then_does_nothing(machine):
     assert len(machine.stamps) == 1
     before = machine.called()
     assert "install --progress-bar off -r requirements.lock" in before
-    assert "install --quiet --no-deps --no-build-isolation --editable ." in before
+    assert "install --quiet --no-deps --no-build-isolation --editable ./simt --editable ." in before
     assert machine.setup() == (0, "", "")
     assert machine.called() == before
 
@@ -223,6 +229,7 @@ def test_a_chapter_alone_brings_its_own_extra_and_says_its_own_size(machine, cha
     called = machine.called()
     extras = "gpu,compiler,lab" if chapter == "gpu" else f"{chapter},lab"
     assert f"-c requirements.lock --editable .[{extras}]" in called
+    assert (f".[{extras}] --editable ./simt" in called) == (chapter == "gpu")  # by no other name
     assert "-r requirements.lock" not in called
     assert machine.setup(CHAPTER=chapter) == (0, "", "")
     assert machine.called() == called

@@ -1,4 +1,4 @@
-"""The wheel, alone: without the course's folder `check` finds the lessons, and answers."""
+"""The wheels, alone: without the course's folder `check` finds the lessons, and answers."""
 
 import os
 import re
@@ -32,27 +32,37 @@ for id in sys.argv[1:]:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    """The wheel of this course, as `pip install` would build it."""
+def wheels(tmp_path_factory):
+    """The wheels of numba-simt and of this course, as `pip install` would build them."""
     out = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*command, f"--wheel-dir={out}", ROOT], check=True)
-    return next(out.glob("labkit-*.whl"))
+    subprocess.run([*command, f"--wheel-dir={out}", ROOT / "simt", ROOT], check=True)
+    return next(out.glob("numba_simt-*.whl")), next(out.glob("labkit-*.whl"))
 
 
-def test_it_holds_the_lessons_without_planted_answers_and_tests(wheel):
-    names = zipfile.ZipFile(wheel).namelist()
+def test_it_holds_the_lessons_without_planted_answers_and_tests(wheels):
+    names = zipfile.ZipFile(wheels[1]).namelist()
     lessons = [name for name in names if name.startswith("labkit_lessons/")]
     sources = list(ROOT.glob("chapters/*/source/*/exercises*"))
     assert len([name for name in lessons if name.endswith("solutions.py")]) == len(sources)
     assert not [name for name in lessons if re.search(r"planted|/test_|classes\.toml", name)]
+    assert not [name for name in names if name.startswith("numba_simt")]
 
 
-def test_check_answers_in_an_empty_environment_for_each_room(wheel, tmp_path):
-    """The packages that the course needs are there; of the course, the wheel alone is."""
+def test_numba_simts_holds_all_that_it_needs(wheels):
+    names = zipfile.ZipFile(wheels[0]).namelist()
+    package = ROOT / "simt" / "numba_simt"
+    files = [path for path in package.rglob("[!.]*.*") if path.suffix != ".pyc"]
+    found = {f"numba_simt/{path.relative_to(package).as_posix()}" for path in files}
+    assert found == {name for name in names if name.startswith("numba_simt/")}
+
+
+def test_check_answers_in_an_empty_environment_for_each_room(wheels, tmp_path):
+    """The packages that the course needs are there; of the course, the wheels alone are."""
     venv.create(tmp_path / "venv", with_pip=False)
     site = next((tmp_path / "venv").glob("lib/*/site-packages"))
-    zipfile.ZipFile(wheel).extractall(site)
+    for wheel in wheels:
+        zipfile.ZipFile(wheel).extractall(site)
     (site / "packages.pth").write_text(sysconfig.get_path("purelib"))
     for id, (lesson, right, wrong) in ANSWERS.items():
         room, name = id.split(".")

@@ -10,7 +10,7 @@ build/colab/, and stay there with --keep.
 
 For each image a Python 3.13 environment gets what Colab has preinstalled (tests/colab/IMAGE.txt).
 Then each chapter's set-up cell installs labkit there, as it does for Colab's users, but from a
-wheel of this folder; then the chapter's extra is installed with those versions as constraints. No
+wheels of this folder; then the chapter's extra is installed with those versions as constraints. No
 preinstalled package may change. For chapter 3 pynq's own selftest runs on a virtual board. Then
 every lesson and its solution runs to the end on that stack. One line per step; the exit code is 1
 when anything failed.
@@ -117,15 +117,21 @@ def changes(before: dict[str, str], after: dict[str, str]) -> list[str]:
 
 
 def build_wheel(folder: Path) -> Path:
-    """labkit's wheel, built from a clean copy as pip builds it from a clone."""
+    """labkit's wheel, built from a clean copy as pip does; numba-simt's is beside it."""
     copy = folder / "clone"
     copy.mkdir()
-    for name in ("labkit", "chapters"):
+    for name in ("labkit", "chapters", "simt"):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy)
-    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, copy)
+    both = copy / "simt", copy
+    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, *both)
     return next(folder.glob("labkit-*.whl"))
+
+
+def simt_beside(wheel: Path) -> Path:
+    """numba-simt's wheel: it is named in each command, so that no index is asked for it."""
+    return next(wheel.parent.glob("numba_simt-*.whl"))
 
 
 def install(image: str, python: Path, wheel: Path, constraints: Path) -> None:
@@ -138,8 +144,8 @@ def install(image: str, python: Path, wheel: Path, constraints: Path) -> None:
             seconds = run_setup_cell(python, wheel, chapter)
             say(image, f"the set-up cell of {chapter} ran in {seconds:.0f} s")
         dry = [] if has_lessons else ["--dry-run"]
-        target = f"labkit[{extra}] @ {wheel.as_uri()}"
-        run(*pip, *dry, "--constraint", constraints, target, cwd=wheel.parent)
+        targets = simt_beside(wheel), f"labkit[{extra}] @ {wheel.as_uri()}"
+        run(*pip, *dry, "--constraint", constraints, *targets, cwd=wheel.parent)
         say(
             image, f"labkit[{extra}] " + ("installed" if has_lessons else "would install (dry run)")
         )
@@ -153,7 +159,9 @@ def install(image: str, python: Path, wheel: Path, constraints: Path) -> None:
 def run_setup_cell(python: Path, wheel: Path, chapter: str) -> float:
     """Seconds that the first cell of a chapter's lessons takes, with labkit from a wheel."""
     cell = setup_cell(Config(ADDRESS, TAG, ROOT), chapter)
-    ours = cell.replace(f"git+{ADDRESS}@{TAG}", wheel.as_uri())
+    simt = simt_beside(wheel).as_uri()
+    ours = cell.replace(f"git+{ADDRESS}@{TAG}#subdirectory=simt", simt)
+    ours = ours.replace(f"git+{ADDRESS}@{TAG}", wheel.as_uri())
     start = time.perf_counter()
     run(python, "-c", AS_ON_COLAB + ours, cwd=wheel.parent)
     return time.perf_counter() - start

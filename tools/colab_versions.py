@@ -40,7 +40,8 @@ def needed(preinstalled: dict[str, str]) -> list[str]:
     with tempfile.TemporaryDirectory() as name:
         source, constraints = Path(name, "wanted.in"), Path(name, "constraints.txt")
         extras = f"labkit[{','.join(CHAPTERS)}] @ {ROOT.as_uri()}"
-        source.write_text("\n".join([extras, *KERNEL, *IF_THERE]), "utf-8")
+        simt = f"numba-simt @ {(ROOT / 'simt').as_uri()}"  # the index is not asked for it
+        source.write_text("\n".join([simt, extras, *KERNEL, *IF_THERE]), "utf-8")
         public = {package: version.split("+")[0] for package, version in preinstalled.items()}
         constraints.write_text("".join(f"{n}=={v}\n" for n, v in public.items()))
         choice = [

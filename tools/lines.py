@@ -1,4 +1,4 @@
-"""How much code labkit and its lessons have, and how dense it is (make lines).
+"""How much code labkit, its lessons and the SIMT machine have, and how dense it is (make lines).
 
 For information only.
 
@@ -82,6 +82,8 @@ def sizes(package: Path) -> dict[Path, Size]:
 def report(package: Path) -> str:
     """The table of rooms, the houses beside it, and the densest files."""
     files = sizes(package)
+    for path, size in sizes(package.parent / "simt" / "numba_simt").items():
+        files[Path("simt", path)] = size
     lines: Counter[str] = Counter()
     tokens: Counter[str] = Counter()
     for path, size in files.items():

@@ -74,6 +74,7 @@ def uv_compile(source: Path, *arguments: str, python: str = "3.11", cpu: bool = 
         f"--python-version={python}",
     ]
     command += ["--no-header", "--no-annotate", "--no-emit-index-url", "--quiet", *arguments]
+    command.append("--no-emit-package=numba-simt")  # pyproject.toml has its path
     environment = {"MACOSX_DEPLOYMENT_TARGET": "14.0", **os.environ}  # torch's oldest macOS
     for name in () if cpu else ("UV_FIND_LINKS", "UV_INDEX", "UV_EXTRA_INDEX_URL"):
         environment.pop(name, None)

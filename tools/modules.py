@@ -1,4 +1,4 @@
-"""Writes labkit/README.md: each module of labkit with the first sentence of its docstring.
+"""Writes labkit/README.md: each module of labkit and numba_simt, by its first sentence.
 
 `python tools/modules.py` writes it, and `--check` only says whether it is what would be written.
 Somebody who looks for a thing finds the line that names it there, and a link to its file.
@@ -6,6 +6,7 @@ Somebody who looks for a thing finds the line that names it there, and a link to
 
 import argparse
 import ast
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parent.parent / "labkit"
 README = PACKAGE / "README.md"
 ROOMS = {  # from the ground up, as the floors of the design
+    "../simt/numba_simt": "The SIMT machine, a distribution of its own",
     ".": "The ground floor: what all machines use",
     "figures": "Pictures and tables",
     "checks": "check, predict, hint, quiz",
@@ -62,8 +64,9 @@ def text(package: Path = PACKAGE) -> str:
         if room != last:
             parts.append(f"\n## {ROOMS[room]}\n\n| module | what it is |\n|---|---|\n")
             last = room
-        inside = path.relative_to(package).as_posix()
-        parts.append(f"| [{inside}]({inside}) | {first_sentence(path)} |\n")
+        link = os.path.relpath(path, package)
+        inside = link.removeprefix("../simt/")
+        parts.append(f"| [{inside}]({link}) | {first_sentence(path)} |\n")
     return "".join(parts)
 
 

@@ -23,7 +23,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 RECORD = "LABKIT_PROOF"  # the environment variable that names the record to the plugin
 PYTEST = ("pytest", "--quiet", "--nbval", "--numprocesses=3", "-p", "tools.prove")
-WHERE = ("tests", "chapters")
+WHERE = ("tests", "chapters", "simt/tests")
 ROW = re.compile(r"^\| the whole proof: `make prove` \|.*$", re.MULTILINE)
 ALL_RAN_BEFORE = 5  # pytest's exit code where no test is left
 

@@ -27,7 +27,7 @@ without CHAPTER all four are set up." ;;
 esac
 part=${chapter:+/$chapter} # of the course, as the sizes in requirements.lock are named
 
-sum=$({ pwd; cat requirements.lock pyproject.toml; } | cksum | cut -d ' ' -f 1)
+sum=$({ pwd; cat requirements.lock pyproject.toml simt/pyproject.toml; } | cksum | cut -d ' ' -f 1)
 whole=.venv/installed-$sum own=.venv/installed-$sum${chapter:+-$chapter}
 if [ "${TORCH:-}" = cpu ]; then build=-cpu; else build=; fi
 for stamp in "$whole$build" "$whole-cpu" "$own$build" "$own-cpu"; do
@@ -145,6 +145,8 @@ if [ -n "$chapter" ]; then
     # is compiled to bytecode then: all packages' would be a tenth of the disk.
     pip install --quiet -c requirements.lock setuptools >.venv/install.log 2>&1
     set -- --no-compile --no-build-isolation -c requirements.lock --editable ".[$extras]"
+    # By its path: numba-simt is on no index, where a stranger could own its name.
+    [ "$chapter" != gpu ] || set -- "$@" --editable ./simt
 fi
 if [ "${TORCH:-}" = cpu ] && [ "$variant" = linux-cpu ]; then
     printf 'torch==%s+cpu\n' "$torch" >.venv/constraints.txt
@@ -159,7 +161,7 @@ fi
     { fflush() }'
 if [ "$(cat "$scratch/status")" = 0 ]; then
     say "  installing labkit itself"
-    pip install --quiet --no-deps --no-build-isolation --editable . >>.venv/install.log 2>&1
+    pip install --quiet --no-deps --no-build-isolation --editable ./simt --editable . >>.venv/install.log 2>&1
     echo $? >"$scratch/status"
 fi
 if [ "$(cat "$scratch/status")" != 0 ]; then

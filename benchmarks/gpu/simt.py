@@ -82,8 +82,8 @@ def training(matmul: float) -> dict:
     from labkit import convnet
     from labkit.datasets import cifar10
     from labkit.gpu import autograd, profile
-    from labkit.gpu.simt import machine
     from labkit.provenance import counted, measured
+    from numba_simt.execution import machine
 
     kernel, grid, block = KERNELS["tiled matmul"]
     instructions = profile(kernel, grid, block, *inputs(0)).counters["instructions"]
@@ -120,7 +120,7 @@ def training(matmul: float) -> dict:
 
 def in_folder(folder: Path) -> dict[str, dict[str, float]]:
     """`machine()` in a process that imports labkit from that folder."""
-    env = {**os.environ, "PYTHONPATH": str(folder)}
+    env = {**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{folder / 'simt'}"}
     command = [sys.executable, __file__, "--machine", str(folder)]
     done = subprocess.run(command, env=env, cwd=folder, capture_output=True, text=True)
     if done.returncode:

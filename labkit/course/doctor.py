@@ -109,7 +109,9 @@ def _chapter(chapter: Chapter) -> dict:
     absent = missing(chapter.extra, course)
     lacks = f"lacks {', '.join(absent)}" if absent else "is installed"
     parts = (says, chapter.hardware(this_machine()), f"extra {chapter.extra!r} {lacks}")
-    do = shlex.join([sys.executable, "-m", "pip", "install", *absent]) if absent else ""
+    # Not numba-simt: it is on no index, where a stranger could own its name.
+    asked = [one for one in absent if one != "numba-simt"]
+    do = shlex.join([sys.executable, "-m", "pip", "install", *asked]) if asked else ""
     return {"says": "; ".join(filter(None, parts)), "do": do, "missing": absent}
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from labkit.course import CourseError, start
 from labkit.course.config import Config
-from labkit.files import LONGEST_SOCKET, refuse_others
+from labkit.files import LONGEST_SOCKET
+from numba_simt.owned_files import refuse_others
 
 # Pages open as pages, neither as text nor as notebooks; no news; the kernel is kernel.py.
 SETTINGS = Path(__file__).with_name("jupyter")
@@ -65,7 +66,7 @@ def _ours_first(name: str) -> str:
 def _warn_of_others(work: Path) -> None:
     """Says it where others write to the learner's folder; not refused, as WSL's disks look so."""
     try:
-        refuse_others(work)
+        refuse_others(work, "LABKIT_WORK")
     except PermissionError:
         print(
             f"Other users may write to {work}, or to a folder above it: lessons there import the "

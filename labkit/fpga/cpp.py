@@ -13,10 +13,11 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from labkit.files import make_folder, refuse_others
+from labkit.files import CACHE
 from labkit.fpga import cache_limit
 from labkit.fpga.errors import RTLError, ToolError, ToolMissing
 from labkit.fpga.tools import run_tool
+from numba_simt.owned_files import make_folder, refuse_others
 
 DRIVER = Path(__file__).parent / "driver"
 LARGE = "Usually the module is very large: choose smaller parameters, or shorter loops."
@@ -106,7 +107,7 @@ def _finish(path: Path) -> None:
 def _trust(path: Path) -> None:
     """Raises ToolError where somebody else could have put something into a file or folder."""
     try:
-        refuse_others(path)
+        refuse_others(path, CACHE)
     except PermissionError as error:
         raise ToolError(str(error)) from None
 

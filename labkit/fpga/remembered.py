@@ -10,8 +10,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from labkit.files import refuse_others, write_whole
+from labkit.files import CACHE, write_whole
 from labkit.fpga import cache_limit
+from numba_simt.owned_files import refuse_others
 
 
 def remembered(
@@ -32,7 +33,7 @@ def remembered(
     key = hashlib.sha256(json.dumps(depends_on).encode()).hexdigest()
     path = cache_limit.folder() / kind / f"{key}.json"
     with suppress(OSError, ValueError, KeyError, TypeError):
-        refuse_others(path)
+        refuse_others(path, CACHE)
         kept = json.loads(path.read_text("utf-8"))
         if kept["depends_on"] == depends_on and enough(kept["answer"]):
             cache_limit.note_use(path)

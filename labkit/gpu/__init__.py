@@ -4,25 +4,29 @@
 API. `profile` runs a kernel on the SIMT machine on every machine, and counts.
 """
 
+import os
 from importlib import import_module
 
+if chosen := os.environ.get("LABKIT_CACHE"):  # for the SIMT machine, too
+    os.environ.setdefault("NUMBA_SIMT_CACHE", chosen)
+
 _HOMES = {
-    "cuda": "cuda",
-    "profile": "profiler",
-    "compile_report": "compiler",
-    "occupancy": "occupancy_limits",
-    "mma_m16n8k16": "mma",
-    "load_float32x4": "vector",
-    "store_float32x4": "vector",
-    "load_uint32x4": "vector",
-    "store_uint32x4": "vector",
+    "cuda": "labkit.gpu.cuda",
+    "profile": "labkit.gpu.profiler",
+    "compile_report": "labkit.gpu.compiler",
+    "occupancy": "labkit.gpu.occupancy_limits",
+    "mma_m16n8k16": "numba_simt.extensions.mma",
+    "load_float32x4": "numba_simt.extensions.vector",
+    "store_float32x4": "numba_simt.extensions.vector",
+    "load_uint32x4": "numba_simt.extensions.vector",
+    "store_uint32x4": "numba_simt.extensions.vector",
 }
 
 
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"labkit.gpu has no {name!r}; it has {', '.join(_HOMES)}.")
-    found = import_module(f"{__name__}.{_HOMES[name]}")
+    found = import_module(_HOMES[name])
     return found if name == "cuda" else getattr(found, name)
 
 

@@ -13,9 +13,9 @@ from types import CellType, FunctionType, SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
-from labkit.gpu import mma, vector
 from labkit.gpu.compiled_kernel import CompileReport, report
 from labkit.gpu.device import lend_row_stack
+from numba_simt.extensions import mma, vector
 
 BOUNDS = ("launch_bounds", "max_registers")  # options that are numbers
 
@@ -130,16 +130,17 @@ def _types(signature: Any) -> tuple:
 
 def _native(function: Callable, cuda: Any) -> Callable:
     """The function, with numba.cuda in all places where it names our stand-in."""
-    from labkit.gpu.simt import api, dispatcher
+    from numba_simt import cuda as simt
+    from numba_simt.launching import dispatcher
 
     def translate(thing: Any) -> Any:
-        if isinstance(thing, api.InKernel):
+        if isinstance(thing, simt.InKernel):
             return attrgetter(thing.path)(cuda)
         if isinstance(thing, dispatcher.DeviceFunction):
             options = {"lineinfo": True} | thing.targetoptions
             compiled = cuda.jit(device=True, **options)
             return compiled(_native(thing.py_func, cuda))
-        if thing is api:
+        if thing is simt:
             return cuda
         return thing
 

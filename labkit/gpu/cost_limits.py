@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from labkit.gpu.simt import ops
+from numba_simt import ops
 
 # How many times as much as our kernel a learner's may need, and what is allowed besides: small
 # launches are ragged.

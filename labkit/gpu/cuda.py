@@ -11,7 +11,7 @@ from types import ModuleType
 
 
 def _choose(wish: str | None = os.environ.get("LABKIT_CUDA")) -> ModuleType:
-    from labkit.gpu.simt import api
+    from numba_simt import cuda as api
 
     if wish not in (None, "", "simt", "gpu"):
         raise ValueError(f"LABKIT_CUDA is {wish!r}; it may be simt, gpu, or not set.")

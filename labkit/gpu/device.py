@@ -9,8 +9,8 @@ from importlib.util import find_spec
 from typing import Any
 from unittest.mock import patch
 
-from labkit.gpu import mma, vector
 from labkit.machine_probe import ThisMachine
+from numba_simt.extensions import mma, vector
 
 # CUDA's version: its oldest driver, and the oldest GPU that it compiles for. NVIDIA, "CUDA
 # Compatibility", table 1, and the release notes of CUDA 12.0 and 13.0.

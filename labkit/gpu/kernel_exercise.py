@@ -174,7 +174,7 @@ def launched(compiled: Any, setup: LaunchSetup, kernel: Any) -> ProfiledLaunch:
     compiled is the kernel for the SIMT machine, kernel what its author handed in.
     """
     from labkit.gpu import profile
-    from labkit.gpu.simt.errors import KernelError
+    from numba_simt.errors import KernelError
 
     try:
         found = profile(compiled, setup.grid, setup.block, *setup.arguments, steps=STEPS)
@@ -188,17 +188,18 @@ def launched(compiled: Any, setup: LaunchSetup, kernel: Any) -> ProfiledLaunch:
 
 def as_kernel(answer: Any) -> Any:
     """The learner's kernel for the SIMT machine, compiled once for all launches; or Refused."""
-    from labkit.gpu.simt.dispatcher import DeviceFunction, Kernel, LaunchConfiguration
+    from numba_simt.launching.dispatcher import DeviceFunction, Kernel, LaunchConfiguration
 
     if isinstance(answer, LaunchConfiguration):
         raise Refused("This is a launch: hand over the kernel itself, without [blocks, threads].")
     if type(answer) is DeviceFunction:
         raise Refused("This is a device function, for kernels to call: leave out device=True.")
     module = type(answer).__module__
-    of_numba = module.startswith("numba") and ".cuda" in module
-    if module.startswith("numba") and not of_numba:
+    of_numba = module.startswith(("numba.", "numba_cuda."))
+    on_a_gpu = of_numba and ".cuda" in module
+    if of_numba and not on_a_gpu:
         raise Refused("This is compiled for the CPU: write `@cuda.jit` instead of `njit` or `jit`.")
-    if type(answer) is not Kernel and not of_numba:
+    if type(answer) is not Kernel and not on_a_gpu:
         raise Refused("This is no kernel: write `@cuda.jit` in the line above its `def`.")
     return Kernel(answer.py_func)
 

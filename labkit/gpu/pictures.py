@@ -14,12 +14,12 @@ import numpy as np
 from labkit.figures.shapes import key, squares, write
 from labkit.figures.style import CARD, INK, ORANGE, PALE, QUIET, SKY, Axes, Figure, canvas, show
 from labkit.gpu import touched
-from labkit.gpu.counters import SECTOR, WARP
 from labkit.gpu.tile_pictures import DEEP_SKY, matmul_tiles
 from labkit.gpu.touched import BANKS, BankUse, Cells, SectorUse, Size
+from numba_simt.profiling.counters import SECTOR, WARP
 
 if TYPE_CHECKING:
-    from labkit.gpu.simt.machine import Access
+    from numba_simt.execution.machine import Access
 
 __all__ = ["bank_map", "matmul_tiles", "sector_map", "thread_map"]
 

@@ -14,8 +14,8 @@ from typing import Any
 import torch
 
 from labkit.gpu import cuda
-from labkit.gpu.simt import api as simt
 from labkit.shapes import described, fit_axes
+from numba_simt import cuda as simt
 
 ALIGNED = 16  # bytes that float32x4 and uint32x4 read at once, from a multiple of as many
 launches: Counter[tuple[str, str]] = Counter()  # (layer, kernel): how often; clear() to start anew

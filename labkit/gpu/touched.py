@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from labkit.gpu.counters import SECTOR, WARP
+from numba_simt.profiling.counters import SECTOR, WARP
 
 if TYPE_CHECKING:
-    from labkit.gpu.simt.machine import Access
+    from numba_simt.execution.machine import Access
 
 BANKS = 32  # of shared memory
 WORD = 4  # bytes of a bank's word

@@ -258,7 +258,8 @@ def test_setup_cell_installs_on_colab_and_keeps_what_is_there(colab, tmp_path, c
     exec(setup_cell(Config(address, "v1", tmp_path)), {})
     command, check = colab[0]
     assert check and command[:4] == [sys.executable, "-m", "pip", "install"]
-    assert command[-1] == f"labkit @ git+{address}@v1"
+    simt = f"numba-simt @ git+{address}@v1#subdirectory=simt"
+    assert command[-2:] == [simt, f"labkit @ git+{address}@v1"]
     with open(command[command.index("-c") + 1]) as file:
         constraints = file.read().splitlines()
     import numpy
@@ -279,7 +280,7 @@ def test_setup_cell_of_chapter_3_brings_its_tools_and_pynq_without_what_pynq_ask
     exec(cell, {})
     (first, _), (second, check) = colab
     assert first[-1] == f"labkit[fpga] @ git+{address}@v1"
-    assert check and second == [*first[:-1], "--no-deps", PYNQ]
+    assert check and second == [*first[:-2], "--no-deps", PYNQ]
 
 
 def test_setup_cell_without_address_says_so_on_colab(colab, tmp_path, capsys):

@@ -120,6 +120,11 @@ def test_it_says_which_machine_runs_kernels_and_why(course, monkeypatch):
     assert "no CUDA GPU here" in says and "labkit.gpu.report" not in says
 
 
+def test_no_index_is_asked_for_numba_simt(course, monkeypatch):
+    monkeypatch.setitem(LACKING, "gpu", ["numba-simt", "torch>=2.6"])
+    assert doctor()["chapter 01_gpu"]["do"].endswith("pip install 'torch>=2.6'")
+
+
 def test_without_the_course_it_says_where_the_lessons_are(course, monkeypatch):
     monkeypatch.setattr(module, "config", lambda: Config(address="", tag="", root=None))
     report = doctor()

@@ -18,7 +18,7 @@ from labkit.checks.items import Refused
 from labkit.course.catalogue import Course
 from labkit.course.config import config
 from labkit.distributed.rank_judge import RankJudge
-from labkit.gpu.simt.errors import KernelError
+from numba_simt.errors import KernelError
 from tests.exercises.answers import (
     ALSO_RIGHT,
     DEAR_IDS,

@@ -12,10 +12,10 @@ from labkit import convnet
 from labkit import reference as ref
 from labkit.gpu import autograd
 from labkit.gpu.autograd import SGD, ConvNet
-from labkit.gpu.simt import api as simt
-from labkit.gpu.simt import dispatcher as simt_dispatcher
 from labkit.gpu.tensors import cuda, launches
 from labkit.gpu.tensors import launch as tensors_launch
+from numba_simt import cuda as simt
+from numba_simt.launching import dispatcher as simt_dispatcher
 
 on_the_simt_machine = pytest.mark.skipif(cuda is not simt, reason="a GPU runs the kernels here")
 pytestmark = on_the_simt_machine  # the tests use CPU tensors

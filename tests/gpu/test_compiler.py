@@ -18,8 +18,8 @@ from labkit.gpu import compile_report, compiled_kernel, compiler, occupancy
 from labkit.gpu import ptx as assembly
 from labkit.gpu.compiled_kernel import UNITS
 from labkit.gpu.ptx import fours, instructions
-from labkit.gpu.simt import api as cuda
-from labkit.gpu.simt.api import grid, syncthreads
+from numba_simt import cuda
+from numba_simt.cuda import grid, syncthreads
 
 MATRIX, VECTOR = "float32[:, ::1]", "float32[::1]"
 MATMUL = f"void({MATRIX}, {MATRIX}, {MATRIX})"

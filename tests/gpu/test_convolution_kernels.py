@@ -20,7 +20,7 @@ from labkit.gpu import compile_report, profile
 from labkit.gpu.kernels import direct_convolution as direct
 from labkit.gpu.kernels import implicit_gemm as implicit
 from labkit.gpu.kernels.direct_convolution import output_shape, place, sizes
-from labkit.gpu.simt import api as cuda
+from numba_simt import cuda
 from tests.night import others_by_night
 
 ARRAY, FLAT = "float32[:, :, :, ::1]", "float32[::1]"

@@ -9,7 +9,7 @@ import pytest
 
 from labkit import gpu, hardware
 from labkit.gpu import device
-from labkit.gpu.simt import api
+from numba_simt import cuda as api
 
 THEIRS = SimpleNamespace()  # numba.cuda
 WHY = "its driver is too old. Update the driver."
@@ -81,6 +81,6 @@ print(cuda is sys.modules['labkit.gpu.cuda'], cuda.__name__)
 """
     env = {"PATH": "", "LABKIT_CUDA": ""}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env)
-    assert done.stdout.split() == ["True", "labkit.gpu.simt.api"], done.stderr
+    assert done.stdout.split() == ["True", "numba_simt.cuda"], done.stderr
     assert done.stderr.count("Kernels run on the SIMT machine, not on the Tesla T4") == 1
     assert len(done.stderr.splitlines()) == 1

@@ -8,9 +8,10 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
-from labkit.gpu import device, mma, vector
+from labkit.gpu import device
 from labkit.gpu.device import obstacle
 from labkit.machine_probe import this_machine
+from numba_simt.extensions import mma, vector
 
 T4 = replace(this_machine(), gpus=("Tesla T4",), driver="535.104.05")
 OLD = "its driver 535.104.05, for CUDA 12.2, is too old: numba-cuda compiles for CUDA 13, which "

@@ -11,7 +11,7 @@ from matplotlib.colors import to_rgb
 
 from labkit.figures import style
 from labkit.gpu import pictures, profile
-from labkit.gpu.simt import api as cuda
+from numba_simt import cuda
 
 LANE = np.arange(32)
 

@@ -9,11 +9,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numba import float32, uint32
 
-from labkit.gpu import compile_report, mma, mma_m16n8k16, profile
+from labkit.gpu import compile_report, mma_m16n8k16, profile
 from labkit.gpu.kernels.tensor_core import plan_tensor_core, tensor_core
-from labkit.gpu.simt import api as cuda
-from labkit.gpu.simt.errors import CompileError
-from labkit.gpu.simt.hazards import HazardError
+from numba_simt import cuda
+from numba_simt.errors import CompileError
+from numba_simt.execution.hazards import HazardError
+from numba_simt.extensions import mma
 
 WORDS = "uint32[:, ::1]"
 

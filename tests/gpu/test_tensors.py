@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from labkit.gpu import tensors
-from labkit.gpu.simt import api as simt
 from labkit.gpu.tensors import as_argument, fit, flat, launch, launches, ready
+from numba_simt import cuda as simt
 
 
 @simt.jit

@@ -10,9 +10,10 @@ from labkit import convnet
 from labkit.datasets import cifar10
 from labkit.gpu import autograd
 from labkit.gpu.autograd import SGD, ConvNet
-from labkit.gpu.simt import api as simt
-from labkit.gpu.simt import frontend, machine
 from labkit.gpu.tensors import cuda, launches
+from numba_simt import cuda as simt
+from numba_simt.execution import machine
+from numba_simt.translation import frontend
 from tests.night import others_by_night
 
 pytestmark = pytest.mark.skipif(cuda is not simt, reason="a GPU runs the kernels here")

@@ -11,11 +11,11 @@ from labkit.gpu import (
     profile,
     store_float32x4,
     store_uint32x4,
-    vector,
 )
-from labkit.gpu.simt import api as cuda
-from labkit.gpu.simt.errors import CompileError, KernelError
-from labkit.gpu.simt.hazards import HazardError, OutOfBounds
+from numba_simt import cuda
+from numba_simt.errors import CompileError, KernelError
+from numba_simt.execution.hazards import HazardError, OutOfBounds
+from numba_simt.extensions import vector
 
 
 @cuda.jit

@@ -14,7 +14,7 @@ _STANDARD_LIBRARY = (
     "<__array_function__",  # NumPy's dispatcher
 )
 _INSTALLED = ("/site-packages/", "/dist-packages/", "\\site-packages\\")
-_COURSE = ("labkit", "labkit_lessons")
+_COURSE = ("labkit", "labkit_lessons", "numba_simt")
 _LONGEST = 100  # characters of a line that are shown
 
 

@@ -12,7 +12,7 @@ from numpy import float32, uint32
 from labkit.gpu import cuda
 from labkit.gpu.kernels import Plan
 from labkit.gpu.kernels.vectors import spread, store_vector
-from labkit.gpu.vector import load_float32x4
+from numba_simt.extensions.vector import load_float32x4
 
 THREADS = 256  # of a block
 EACH = 16  # elements of a thread

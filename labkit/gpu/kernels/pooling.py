@@ -17,8 +17,8 @@ from labkit.gpu.kernels import Plan, thread_each
 from labkit.gpu.kernels.direct_convolution import split3, split4, windows_in
 from labkit.gpu.kernels.reductions import block_sum
 from labkit.gpu.kernels.vectors import spread, store_vector
-from labkit.gpu.vector import load_float32x4
 from labkit.shapes import fit_integer
+from numba_simt.extensions.vector import load_float32x4
 
 THREADS = 256  # of a block
 ZERO = np.float32(0)  # 0.0 would be float64

@@ -13,7 +13,7 @@ from numpy import float32, int32, uint32
 from labkit.gpu import cuda
 from labkit.gpu.kernels import Plan
 from labkit.gpu.kernels.vectors import spread, store_vector
-from labkit.gpu.vector import load_float32x4
+from numba_simt.extensions.vector import load_float32x4
 
 EACH = 16  # elements of a row that a lane holds at once: four accesses of 16 bytes under way
 ALL = 0xFFFFFFFF  # all 32 lanes take part

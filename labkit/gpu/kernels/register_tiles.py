@@ -12,7 +12,7 @@ from numpy import float32, uint32
 from labkit.gpu import cuda
 from labkit.gpu.kernels.tile_factory import register_tile
 from labkit.gpu.kernels.vectors import load, load4, spread, store4
-from labkit.gpu.vector import load_float32x4, store_float32x4
+from numba_simt.extensions.vector import load_float32x4, store_float32x4
 
 
 @cuda.jit(launch_bounds=(512, 2))

@@ -18,8 +18,8 @@ from numpy import float32, uint32
 from labkit.gpu import cuda
 from labkit.gpu.kernels import Plan
 from labkit.gpu.kernels.vectors import load_words4, spread
-from labkit.gpu.mma import mma_m16n8k16
-from labkit.gpu.vector import load_uint32x4, store_uint32x4
+from numba_simt.extensions.mma import mma_m16n8k16
+from numba_simt.extensions.vector import load_uint32x4, store_uint32x4
 
 BM = 128  # rows of c that a block makes
 BN = 256  # columns of c

@@ -20,7 +20,7 @@ from numpy import float32, uint32
 from labkit.gpu import cuda
 from labkit.gpu.kernels.tile_sizes import Tile, launch_bounds, results_of_thread, threads_of
 from labkit.gpu.kernels.vectors import spread, store_vector
-from labkit.gpu.vector import load_float32x4
+from numba_simt.extensions.vector import load_float32x4
 
 
 @cache

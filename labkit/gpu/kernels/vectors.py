@@ -1,6 +1,6 @@
 """Elements of a matrix, one by one or four neighbours at once, with a guard at its edges.
 
-Lesson tiles derives how kernels use the 16-byte accesses of `labkit.gpu.vector`. All
+Lesson tiles derives how kernels use the 16-byte accesses of `numba_simt.extensions.vector`. All
 are device functions; indices are uint32, arrays C-contiguous.
 
 Dense: each function is the guard and the address of one access.
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from numpy import float32, uint32
 
 from labkit.gpu import cuda
-from labkit.gpu.vector import load_float32x4, load_uint32x4, store_float32x4
+from numba_simt.extensions.vector import load_float32x4, load_uint32x4, store_float32x4
 
 
 @cuda.jit(device=True, forceinline=True)

@@ -53,6 +53,7 @@ def environment(folder: Path) -> dict[str, str]:
     lessons = folder / LESSONS / "gpu"
     lessons.parent.mkdir()
     lessons.symlink_to(CLONE / "chapters" / "01_gpu" / "source")
+    Path(folder, "numba_simt").symlink_to(CLONE / "simt" / "numba_simt")
     paths = [str(folder), os.environ.get("PYTHONPATH", "")]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from numba import float32
 
-from labkit.gpu.counters import COUNTERS
 from labkit.gpu.report import timing
 from labkit.gpu.report.rows import NotHere, once
 from labkit.gpu.report.sections import (
@@ -20,6 +19,7 @@ from labkit.gpu.report.sections import (
     planted,
 )
 from labkit.gpu.report.tasks import Bench
+from numba_simt.profiling.counters import COUNTERS
 from tests.gpu.report import fakes
 from tests.gpu.report.fakes import BY_HAND, metric
 

@@ -14,7 +14,7 @@
 #     minutes: 45
 #     needs: [numba]
 #     able: write kernels for arrays of any size; count the memory they move; share data in a block; find races
-#     runs_on: the [SIMT machine](labkit/gpu/simt/README.md), or an NVIDIA GPU
+#     runs_on: the [SIMT machine](simt/README.md), or an NVIDIA GPU
 # ---
 
 # %% [markdown]

@@ -5,8 +5,8 @@ import pytest
 
 from labkit import hardware
 from labkit.gpu import profile
-from labkit.gpu.simt import api as cuda
 from labkit_lessons.gpu.tiles import memory_levels
+from numba_simt import cuda
 
 
 @cuda.jit

@@ -12,7 +12,7 @@ from numpy import float32, float64
 from labkit.checks.lesson_files import module_of
 from labkit.gpu import cuda
 from labkit.gpu.report.sections.handed_in import implicit_gemm
-from labkit.gpu.vector import load_float32x4, store_float32x4
+from numba_simt.extensions.vector import load_float32x4, store_float32x4
 
 
 @cuda.jit

@@ -9,8 +9,8 @@ import subprocess
 import sys
 from functools import cache
 
-from labkit.gpu.counters import COUNTERS
 from labkit.gpu.report.rows import NotHere
+from numba_simt.profiling.counters import COUNTERS
 
 PROGRAM = "labkit.gpu.report.sections.counted_kernels"
 PATIENCE = 100  # seconds for `ncu`

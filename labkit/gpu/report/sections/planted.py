@@ -14,7 +14,7 @@ import numpy as np
 from labkit.checks.lesson_files import module_of
 from labkit.gpu import cuda
 from labkit.gpu.report.sections.handed_in import handed_in_2
-from labkit.gpu.vector import load_float32x4
+from numba_simt.extensions.vector import load_float32x4
 
 block_sum = module_of("threads_blocks_and_memory", "solutions").block_sum
 THREADS = 64

@@ -1,1 +1,0 @@
-"""The SIMT machine: README.md tells how it works."""

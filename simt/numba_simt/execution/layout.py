@@ -1,0 +1,201 @@
+"""How a launch's arrays lie in memory.
+
+Global memory is a private copy, so that a kernel that is stopped changes nothing; `commit` writes
+it back. An array of the host gets a copy of its own; of device memory whole allocations are copied,
+so that views of one alias as they do on the device. Shared and local memory are offsets into what
+each block and each lane gets.
+"""
+
+import ctypes
+from collections.abc import Collection
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from numba_simt.errors import KernelError
+from numba_simt.execution.structs import Allocation, Array
+from numba_simt.ops import SPACES
+from numba_simt.program import ArraySpec, Program
+from numba_simt.values import memory_type
+
+WATCHED = 4e9  # bytes; the most that a profile takes to remember who touched what
+ALIGNMENT = 16  # bytes; where arrays in shared and local memory begin
+SECTOR = 32  # bytes
+
+
+@dataclass
+class _Copy:
+    """A private copy of memory outside of the machine."""
+
+    address: int  # of its first byte
+    original: np.ndarray  # uint8: the memory itself
+    private: np.ndarray  # uint8, as long
+    number: int  # of the allocation
+    writeable: bool
+
+
+class Memory:
+    """Where a launch's arrays lie; keeps alive every buffer that the machine points to.
+
+    `arguments`: an array or a number for each parameter; `hosts`: which of them are arrays of the
+    host. `shared`: bytes of dynamic shared memory. `cell_size`: bytes that a profile remembers for
+    each granule of memory, 0 without one.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        arguments: list,
+        hosts: Collection[int],
+        shared: int,
+        cell_size: int,
+    ) -> None:
+        self.cell_size = cell_size
+        self.allocations: list[Allocation] = []
+        self.sectors: list[np.ndarray] = []  # uint8, for each allocation: who touched a sector
+        self.shared_bytes = 0
+        self.local_bytes = 0
+        self.arrays = (Array * max(len(program.arrays), 1))()
+        self._host_copies: list[_Copy] = []
+        self._device_copies: dict[int, _Copy] = {}  # by the address of the memory
+        self._buffers: list[np.ndarray] = []
+        dynamic = []
+        for entry, spec in zip(self.arrays, program.arrays, strict=False):
+            match spec.space:
+                case "global":
+                    of_host = spec.argument in hosts
+                    self._place_global(entry, arguments[spec.argument], of_host)
+                case "constant":
+                    self._place_constant(entry, spec.value)
+                case "shared":
+                    self.shared_bytes = _place_next(entry, spec, self.shared_bytes)
+                case "local":
+                    self.local_bytes = _place_next(entry, spec, self.local_bytes)
+                case "dynamic":
+                    dynamic.append((entry, spec))
+        self._place_dynamic(dynamic, shared)
+        self.shared_shift = _smallest_shared(program)
+        if cell_size:
+            self._watch()
+
+    def _place_constant(self, entry: Array, value: np.ndarray) -> None:
+        array = np.ascontiguousarray(value)
+        self._buffers.append(array)
+        _fill(entry, "constant", array.shape, array.dtype, array.ctypes.data)
+
+    def _place_dynamic(self, dynamic: list[tuple[Array, ArraySpec]], shared: int) -> None:
+        """All dynamic arrays of a kernel are the same memory, behind the other shared arrays."""
+        start = _aligned(self.shared_bytes)
+        self.shared_bytes = start + shared
+        for entry, spec in dynamic:
+            length = shared // spec.dtype.itemsize
+            _fill(entry, "shared", (length,), spec.dtype, start)
+
+    def _place_global(self, entry: Array, array: np.ndarray, of_host: bool) -> None:
+        copy = self._copy_of_host(array) if of_host else self._copy_of_device(array)
+        allocation = self.allocations[copy.number]
+        allocation.shift = min(allocation.shift, _shift(array.itemsize))
+        offset = 0 if of_host else array.ctypes.data - copy.address
+        base = copy.private.ctypes.data + offset
+        _fill(entry, "global", array.shape, array.dtype, base, array.strides)
+        entry.offset = offset
+        entry.allocation = copy.number
+
+    def _copy_of_host(self, array: np.ndarray) -> _Copy:
+        """A copy of its own, also of an array that is given twice, as in Numba."""
+        copy = self._copy(array, array.itemsize)
+        self._host_copies.append(copy)
+        return copy
+
+    def _copy_of_device(self, array: np.ndarray) -> _Copy:
+        """The copy of the whole allocation that the array is a view of."""
+        owner = array
+        while isinstance(owner.base, np.ndarray):
+            owner = owner.base
+        low, _ = _extent(owner)
+        if low not in self._device_copies:
+            self._device_copies[low] = self._copy(owner, array.itemsize)
+        return self._device_copies[low]
+
+    def _copy(self, owner: np.ndarray, itemsize: int) -> _Copy:
+        low, size = _extent(owner)
+        original = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(low))
+        self._buffers.append(owner)
+        self.allocations.append(Allocation(size=size, shift=_shift(itemsize)))
+        number = len(self.allocations) - 1
+        return _Copy(low, original, original.copy(), number, owner.flags.writeable)
+
+    def _watch(self) -> None:
+        """Makes room for what a profile remembers; KernelError where that is too much."""
+        need = sum((a.size >> a.shift) * self.cell_size for a in self.allocations)
+        if need > WATCHED:
+            raise KernelError(
+                f"A profile of these arrays needs {need / 1e9:.1f} GB to remember who touched "
+                f"what, and takes {WATCHED / 1e9:.0f} GB at most: profile smaller arrays."
+            )
+        for allocation in self.allocations:
+            cells = (allocation.size >> allocation.shift) + 2
+            remembered = np.zeros(cells * self.cell_size, np.uint8)
+            sectors = np.zeros(allocation.size // SECTOR + 2, np.uint8)
+            allocation.cells = remembered.ctypes.data
+            allocation.sectors = sectors.ctypes.data
+            self._buffers.append(remembered)
+            self.sectors.append(sectors)
+
+    def commit(self) -> None:
+        """Writes the copies back; those of the host last, in the order of the arguments."""
+        for copy in (*self._device_copies.values(), *self._host_copies):
+            if copy.writeable:
+                copy.original[:] = copy.private
+
+
+def _aligned(start: int) -> int:
+    return -(-start // ALIGNMENT) * ALIGNMENT
+
+
+def _place_next(entry: Array, spec: ArraySpec, used: int) -> int:
+    """A shared or local array behind `used` bytes; how many bytes are used then."""
+    start = _aligned(used)
+    _fill(entry, spec.space, spec.shape, spec.dtype, start)
+    return start + prod(spec.shape) * spec.dtype.itemsize
+
+
+def _smallest_shared(program: Program) -> int:
+    """The shift of the granules in which shared memory is watched."""
+    sizes = [a.dtype.itemsize for a in program.arrays if a.space in ("shared", "dynamic")]
+    return _shift(min(sizes, default=4))
+
+
+def _shift(itemsize: int) -> int:
+    """Memory is watched in granules of 2^shift bytes: the smallest elements that share it."""
+    return itemsize.bit_length() - 1
+
+
+def _extent(array: np.ndarray) -> tuple[int, int]:
+    """Address of the first byte, and the number of bytes, from the first to the last element."""
+    if not array.size:
+        return array.ctypes.data, 0
+    reach = [(n - 1) * stride for n, stride in zip(array.shape, array.strides, strict=True)]
+    below = sum(r for r in reach if r < 0)
+    return array.ctypes.data + below, sum(abs(r) for r in reach) + array.itemsize
+
+
+def _fill(
+    entry: Array,
+    space: str,
+    shape: tuple[int, ...],
+    dtype: np.dtype,
+    base: int,
+    strides: tuple[int, ...] | None = None,
+) -> None:
+    """The machine's row for an array; without strides it is C-contiguous."""
+    ndim = len(shape)
+    if strides is None:
+        strides = [prod(shape[d + 1 :]) * dtype.itemsize for d in range(ndim)]
+    entry.base = base
+    entry.space = SPACES.index(space)
+    entry.dimensions = ndim
+    entry.memory_type = memory_type(dtype)
+    entry.shape[:ndim] = shape
+    entry.strides[:ndim] = strides

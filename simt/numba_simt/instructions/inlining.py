@@ -1,0 +1,96 @@
+"""Device functions of a kernel: their bodies in place of their calls."""
+
+import ast
+import inspect
+from collections.abc import Callable, Sequence
+from functools import cache
+
+from numba_simt.instructions.emitter import Scope
+from numba_simt.instructions.expressions import Expressions
+from numba_simt.reading.pruning import pruned
+from numba_simt.values import Object
+
+signature_of = cache(inspect.signature)
+
+
+class Inlining(Expressions):
+    """Compiles a function's body where it is called, in a scope of its own."""
+
+    calling: ast.Call  # the call that is being compiled
+
+    def inline(
+        self,
+        node: ast.Call,
+        function: Callable,
+        arguments: Sequence,
+        named: dict,
+        hidden: bool = False,
+    ) -> object:
+        """The function's body in place of the call; its value, or Object(None).
+
+        `return` leaves a frame that is there only if some lanes return before others. `hidden`: a
+        function of our own library, whose lines the learner does not know.
+        """
+        scope = self._scope_of_call(node, function, hidden)
+        text = scope.source
+        caller = self.scope
+        region = self.region
+        line = self.line
+        given = self._bind(scope, arguments, named)
+        call = self.enter("call", scope)
+        self.fresh = None  # a parameter may be read more than once
+        for parameter in text.webs.parameters:
+            self.parameter(scope, parameter, given[parameter.arg])
+        self.scope = scope
+        self.region = call.region
+        ended = self.body(text.tree.body)
+        self.scope = caller
+        self.region = region
+        self.line = line
+        value = self.read_variable((scope, "return")) if call.returns else Object(None)
+        if not ended and value != Object(None):
+            self.refuse(f"`{text.name}` returns a value only sometimes: return one on every way.")
+        self.leave(call)
+        return value
+
+    def _scope_of_call(self, node: ast.Call, function: Callable, hidden: bool) -> Scope:
+        """The scope of this call, the same in every pass; refuses recursion."""
+        text = pruned(function)
+        caller = self.scope
+        above = caller
+        while above is not None:
+            if above.function is function:
+                self.refuse(f"`{text.name}` calls itself, which is not supported: write a loop.")
+            above = above.parent
+        hidden = hidden or caller.hidden
+        new = Scope(text, function, caller, self.place_in_source(), hidden)
+        return self.facts.scopes.setdefault((caller, node), new)
+
+    def inlined(self, function: Callable, values: Sequence) -> object:
+        """A function of library.py in place of the call that is being compiled."""
+        return self.inline(self.calling, function, values, {}, hidden=True)
+
+    def parameter(self, scope: Scope, parameter: ast.arg, value: object) -> None:
+        """A parameter is a variable only if something else is assigned to it."""
+        webs = scope.source.webs
+        web = webs.written(parameter)
+        if webs.definitions[web] == 1:
+            self.facts.bound[scope, web] = value
+        else:
+            self.assign_name(scope, parameter, value)
+
+    def _bind(self, scope: Scope, arguments: Sequence, named: dict) -> dict[str, object]:
+        """Parameter -> argument, defaults included."""
+        signature = signature_of(scope.function)
+        name = scope.source.name
+        parameters = signature.parameters
+        if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters.values()):
+            self.refuse(f"`{name}` takes *args or **kwargs: name its parameters.")
+        try:
+            given = signature.bind(*arguments, **named).arguments
+        except TypeError as error:
+            self.refuse(f"`{name}`: {error}.")
+        for parameter in parameters.values():
+            if parameter.name not in given:
+                given[parameter.name] = self.capture(parameter.default, parameter.name)
+        return given

@@ -1,0 +1,110 @@
+"""Names and attributes in a kernel: what they mean inside, and what is taken from outside."""
+
+import ast
+import sys
+from dataclasses import dataclass
+from types import ModuleType
+
+import numpy as np
+from numba import types
+
+from numba_simt.in_kernel import IN_KERNELS, InKernel
+from numba_simt.instructions.views import Views
+from numba_simt.reading.pruning import outside
+from numba_simt.reading.typing_rules import as_type, number
+from numba_simt.values import Cuda, Object, Value, View
+
+_PLACES = ("threadIdx", "blockIdx", "blockDim", "gridDim")
+_REGISTERS = {"laneid"} | {f"{place}.{axis}" for place in _PLACES for axis in "xyz"}
+
+
+@dataclass(frozen=True)
+class Conjugate:
+    """x.conjugate, which its call computes."""
+
+    value: Value
+
+
+class Names(Views):
+    """Looks names up as Python does: the kernel's variables, its closure, its module, builtins."""
+
+    def compile_Name(self, node: ast.Name) -> object:
+        """A variable, or a Python object from outside."""
+        if node.id in self.scope.source.webs.names:
+            return self.read_name(self.scope, node)
+        return self._from_outside(node.id)
+
+    def _from_outside(self, name: str) -> object:
+        try:
+            found = outside(self.scope.function, name)
+        except KeyError:
+            known = name in IN_KERNELS
+            cure = f"write cuda.{name}" if known else "check its spelling, or define it above"
+            self.refuse(f"the name `{name}` is not defined: {cure}.")
+        return self.capture(found, name)
+
+    def capture(self, thing: object, name: str) -> object:
+        """A Python object from outside the kernel; numbers and arrays stay as they are now."""
+        value = number(thing)
+        if value is not None:
+            return value
+        if isinstance(thing, int):
+            self.refuse(f"{thing} is larger than the numbers of 64 bits that kernels have.")
+        if isinstance(thing, tuple):
+            return tuple(self.capture(item, name) for item in thing)
+        if isinstance(thing, np.ndarray):
+            return self._constant_array(thing, name)
+        path = _path_in_cuda(thing)
+        return Object(thing) if path is None else Cuda(path)
+
+    def _constant_array(self, array: np.ndarray, name: str) -> View:
+        if id(array) not in self.sites:
+            kind = as_type(array.dtype)
+            if kind is None:
+                self.refuse(f"the array `{name}` holds {array.dtype}, which Numba refuses.")
+            now = array.copy()
+            view = self.declare("constant", kind, array.ndim, name=name, value=now)
+            self.sites[id(array)] = view
+        return self.sites[id(array)]
+
+    def compile_Attribute(self, node: ast.Attribute) -> object:
+        """cuda.threadIdx.x, x.shape, z.real, math.pi"""
+        owner = self.compile(node.value)
+        name = node.attr
+        if isinstance(owner, Cuda):
+            return self._of_cuda_module(f"{owner}.{name}".lstrip("."))
+        if isinstance(owner, View):
+            return self.property_of(owner, name)
+        if isinstance(owner, Value) and name in ("real", "imag"):
+            return self.part(owner, name)
+        if isinstance(owner, Value) and name == "conjugate":
+            return Object(Conjugate(owner))
+        if isinstance(owner, Object) and hasattr(owner.value, name):
+            return self.capture(getattr(owner.value, name), name)
+        self.refuse(f"{self.describe(owner)} has no .{name}: check the spelling.")
+
+    def _of_cuda_module(self, path: str) -> Value | Cuda:
+        """A number, or a name that is called."""
+        if path in _REGISTERS:
+            return self.special(path, types.int32)
+        if path == "warpsize":
+            return Value(types.int32, constant=32)
+        return Cuda(path)
+
+
+def _path_in_cuda(thing: object) -> str | None:
+    """What a Python object is called in numba.cuda: "" for the module itself; None: not there.
+
+    The object is of numba-cuda, or of the module that stands in for it on the SIMT machine.
+    """
+    if isinstance(thing, InKernel):
+        return thing.path
+    if isinstance(thing, ModuleType):
+        if thing.__name__ == "numba.cuda" or "STANDS_FOR_NUMBA_CUDA" in vars(thing):
+            return ""
+        return "libdevice" if thing.__name__ == "numba.cuda.libdevice" else None
+    numba_cuda = sys.modules.get("numba.cuda")
+    for name in IN_KERNELS if numba_cuda else ():  # after `from numba.cuda import grid`
+        if vars(numba_cuda).get(name, numba_cuda) is thing:
+            return name
+    return None

@@ -1,0 +1,53 @@
+"""A compiled kernel: what the front end makes and the machine runs."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from numba_simt.errors import lacking
+
+
+@dataclass
+class ArraySpec:
+    """An array of a program: an argument, or one that the kernel makes or finds outside."""
+
+    space: str  # "global", "constant", "shared", "dynamic" or "local"
+    argument: int | None
+    shape: tuple[int | None, ...]
+    dtype: np.dtype
+    name: str
+    value: np.ndarray | None = None  # of constant arrays
+    c_order: bool = True  # C-contiguous
+    alignment: int = 0  # bytes; 0 if the kernel does not say
+
+
+class Line(NamedTuple):
+    """A line of source; of a function in another file, also the kernel's line that calls it."""
+
+    filename: str
+    number: int
+    text: str
+    function: str
+    call: "Line | None" = None
+
+
+@dataclass(frozen=True)
+class Program:
+    """A kernel as the machine runs it; frontend.py makes it."""
+
+    __getattr__ = lacking("A compiled kernel", "numba.cuda.compile_ptx shows machine code")
+
+    name: str
+    filename: str
+    first_line: int
+    source: tuple[str, ...]
+    code: np.ndarray  # int32 [n, 11]: op, type, o0..o7, index into lines
+    lines: tuple[Line, ...]
+    vectors: int  # number of registers
+    scalars: int
+    constants: tuple[tuple[int, int, object], ...]  # scalar register, ops.RT, value
+    scalar_arguments: tuple[tuple[int, int, int, object], ...]  # position, register, RT, Numba type
+    extents: tuple[tuple[int, int, int], ...]  # array, dimension, scalar register
+    arrays: tuple[ArraySpec, ...]
+    specials: dict[str, int]  # "threadIdx.x": vector register r; "blockIdx.x": ~ scalar register

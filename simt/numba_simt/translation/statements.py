@@ -1,0 +1,85 @@
+"""Statements of a kernel: expressions alone, branches, and what ends a function."""
+
+import ast
+from typing import NoReturn
+
+from numba_simt.instructions.variables import RESULT
+from numba_simt.ops import ATOMICS, NONE, OPS
+from numba_simt.reading.pruning import is_of_types
+from numba_simt.translation.loops import Loops
+from numba_simt.values import Cuda, Object
+
+_EXCEPTIONS = "kernels have no exceptions: write a flag into an array for the host"
+_COLLECTIONS = "use a tuple, or cuda.local.array and a loop"
+_CURES = {
+    ast.Try: _EXCEPTIONS,
+    ast.Raise: _EXCEPTIONS,
+    ast.Assert: _EXCEPTIONS,
+    ast.FunctionDef: "define it outside, with @cuda.jit(device=True)",
+    ast.Lambda: "define it outside, with @cuda.jit(device=True)",
+    ast.Import: "import it above the kernel",
+    ast.ImportFrom: "import it above the kernel",
+    ast.List: _COLLECTIONS,
+    ast.ListComp: _COLLECTIONS,
+    ast.Set: _COLLECTIONS,
+    ast.SetComp: _COLLECTIONS,
+    ast.Dict: _COLLECTIONS,
+    ast.DictComp: _COLLECTIONS,
+    ast.JoinedStr: "kernels have no strings: number the cases",
+    ast.NamedExpr: "assign on a line of its own",
+}
+_ELSE = "it is made of numbers, tuples, arrays, if, for over range, and while"
+
+
+class Statements(Loops):
+    """The uppermost layer of the compiler: it compiles whole bodies."""
+
+    def unknown(self, node: ast.AST) -> NoReturn:
+        """Refuses what no method here compiles."""
+        name = type(node).__name__.lower()
+        self.refuse(f"a kernel cannot contain `{name}`: {_CURES.get(type(node), _ELSE)}.")
+
+    def compile_Pass(self, node: ast.Pass) -> None:
+        """pass"""
+
+    def compile_Expr(self, node: ast.Expr) -> None:
+        """cuda.syncthreads(), or an atomic whose old value nobody wants"""
+        before = len(self.code)
+        value = self.compile(node.value)
+        if isinstance(value, Cuda):
+            name = ast.unparse(node.value)
+            self.refuse(f"`{name}` does nothing without its brackets: write {name}().")
+        if len(self.code) > before and OPS[self.code[-1][0]] in ATOMICS:
+            self.code[-1][RESULT] = NONE
+
+    def compile_If(self, node: ast.If) -> bool:
+        """if test: ... else: ..."""
+        test = self.truth(self.compile(node.test))
+
+        def then() -> bool:
+            return self.body(node.body)
+
+        def otherwise() -> bool:
+            return self.body(node.orelse)
+
+        if test.constant is not None and not is_of_types(node.test):
+            self.typed_only(otherwise if test.constant else then)
+        return self.choose(test, then, otherwise if node.orelse else None)
+
+    def compile_Return(self, node: ast.Return) -> bool:
+        """return, return value"""
+        value = Object(None) if node.value is None else self.compile(node.value)
+        last = node is self.scope.source.tree.body[-1]
+        calls = [i for i, construct in enumerate(self.stack) if construct.kind == "call"]
+        if not calls:
+            if value != Object(None):
+                self.refuse("a kernel returns nothing: write the result into an array.")
+            if not last:
+                self.emit("RET", None, self.closing())
+            return True
+        call = calls[-1]
+        self.assign((self.scope, "return"), value)
+        self.stack[call].returns = True
+        if not last:
+            self.leave_early(call)
+        return True
