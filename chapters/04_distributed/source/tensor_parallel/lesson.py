@@ -439,7 +439,7 @@ print("gradient of `norm1` equal in both ranks:", torch.equal(*ours))
 # %% [markdown]
 # **Verdict on C40: wrong.**
 # Half of the all-reduces do sum gradients: in backward, of activations.
-# Gradients of weights stay in their rank.
+# Here, gradients of weights stay in their rank.
 # <!-- holds: carried & sizes == set() and len(sizes) > 1 -->
 # Those of `norm1`, which all have, need no message of their own: after the all-reduce of $dx$, all have the same $x$ and $dx$.
 # <!-- holds: (ours[0] - ours[1]).abs().max() == 0 -->
@@ -452,7 +452,7 @@ print("gradient of `norm1` equal in both ranks:", torch.equal(*ours))
 # ### Outside
 #
 # In PyTorch, it is `parallelize_module(model, mesh, plan)` with `ColwiseParallel` and `RowwiseParallel`; in Megatron-LM, `ColumnParallelLinear` and `RowParallelLinear`.
-# **Sequence parallel** makes each all-reduce a reduce-scatter and an all-gather: the bytes are the same, but in between, each rank normalises only its own tokens.
+# **Sequence parallel** makes each all-reduce a reduce-scatter and an all-gather: the activations' bytes are the same, but in between, each rank normalises only its own tokens, so the norms' small gradients have to be summed, too.
 # It can also keep only these in memory, for one more all-gather in backward ([Korthikanti and others](https://arxiv.org/abs/2205.05198)).
 #
 # ## Quiz
