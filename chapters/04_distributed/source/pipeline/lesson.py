@@ -102,7 +102,8 @@ guesses = {
 # The bubble is (p - 1) / (m + p - 1) of it; many papers divide by the work m(t_F + t_B) instead, and get (p - 1) / m.
 #
 # From F to B, a stage keeps what its layers hand on and backward needs: the **activations** of this micro-batch.
-# Under GPipe, both stages keep two sets. (In its paper a stage keeps inputs only, and computes the rest again in backward.)
+# Under GPipe, both stages keep two sets.
+# (In its paper a stage keeps inputs only, and computes the rest again in backward.)
 # **1F1B**, for "one forward, one backward" (PipeDream, [2018](https://arxiv.org/abs/1806.03377); with a flush, as here, [2020](https://arxiv.org/abs/2006.09503)), goes backward as early as it can:
 #
 # ```

@@ -378,7 +378,8 @@ with suppress(AttributeError):  # what the call gives is no metadata
 
 # %% [markdown]
 # **Verdict: holds if only tensors and plain values are rebuilt.**
-# This is what `weights_only=True` does, the default since PyTorch 2.6. (It is no wall: before 2.10, a crafted file could get round it, CVE-2026-24747.)
+# This is what `weights_only=True` does, the default since PyTorch 2.6.
+# (It is no wall: before 2.10, a crafted file could get round it, CVE-2026-24747.)
 # DCP reads `.metadata` as a plain pickle.
 # A safetensors file, as our shards are, has names, shapes and numbers: there is nothing to call.
 #
