@@ -81,9 +81,10 @@ guesses = {
 # ### FLOPs
 #
 # A **layer** of such a model is one of lesson 9's blocks.
-# Each new token is multiplied with all weights but the embedding's, where it only looks up a row (GPT-2 uses that matrix again as its last, where it counts): one multiplication and one addition for each weight, 2 FLOPs.
+# Each new token is multiplied with all weights but the embedding's, where it only looks up a row (in GPT-2, this matrix is also the last layer, and counts there): one multiplication and one addition for each weight, 2 FLOPs.
 # Llama 3.1 8B multiplies with 7.5 of 8 billion.
 # <!-- holds: [round(language_model("llama31_8b").matmul_parameters / 1e9, 1), round(language_model("llama31_8b").weight_bytes(1) / 1e9)] == [7.5, 8] -->
+# <!-- holds: [language_model(key).tied for key in ("gpt2", "llama31_8b")] == [True, False] -->
 #
 # In attention, lesson 9's `Q`, `K` and `V` give each token three rows of numbers: its **query**, its **key** and its **value**.
 # A new token's query is multiplied with the keys of all tokens so far.
@@ -403,9 +404,9 @@ print("decode bound by bandwidth:", sum(on.decode_bound == "bandwidth" for on in
 #
 # ## Recap
 #
-# **The rule to keep: in the matrices, a token costs 2 FLOPs for each weight of two bytes, so a step of n tokens does n FLOPs for each byte of weights; attention comes on top, and grows with the tokens behind.**
+# **The rule to keep: beside attention, a token costs 2 FLOPs for each weight, and a weight has two bytes, so the matrices of a step of n tokens do n FLOPs for each byte of weights.**
 # <!-- holds: step_flops(0, 1, llama.matmul_parameters, 0, 0) == 2 * llama.matmul_parameters and llama.weight_bytes(2) == 2 * llama.weight_bytes(1) -->
-# An H100 waits for bytes below about 295 tokens in a step; in decode of Llama 3.1 8B with 1,000 tokens behind each sequence, it always does.
+# In these, an H100 waits for bytes below about 295 tokens in a step; in decode of Llama 3.1 8B with 1,000 tokens behind each sequence, it always does.
 # <!-- holds: round(h100.ridge("bf16")) == 295 and costs.compute_bound_from(llama, 1000, h100) is None -->
 #
 # ### Outside
