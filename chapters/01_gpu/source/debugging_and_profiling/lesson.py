@@ -131,8 +131,8 @@ for c in (-1000, -200, -80, 0, 80, 200, 1000):
 # %% [markdown]
 # **Exercise `gpu.case_log_sum_exp`.**
 # Repair it, for all finite scores: all large, all very negative, or hundreds apart.
-# Stay in float32: float64 is slow on most GPUs, and only moves the ends, to about ±700.
-# The identity holds for *every* $c$, and each image may have one of its own.
+# Stay in float32: float64 is slow, and only moves the ends, to ±700.
+# The identity holds for *every* $c$, and each image may have one of its own; neighbours still read neighbours.
 # `infinity` and `zero` are float32 constants of this notebook; `max(a, b)` works in kernels.
 
 

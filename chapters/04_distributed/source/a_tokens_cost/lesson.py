@@ -20,10 +20,10 @@
 # %% [markdown]
 # # A token's cost
 #
-# **66,000 tokens a second by its arithmetic, and at most 223 one after the other.**
+# **66,000 tokens a second by its arithmetic, and, step by step with two bytes a weight, at most 223.**
 # An H100 does 989 x 10¹² FLOPs a second with numbers of two bytes (*published*); a **FLOP** is one multiplication or one addition.
 # The language model Llama 3.1 8B needs 15 x 10⁹ for its next token, which would make 66,000 tokens a second (*predicted*).
-# But a single reader, with a token in each step, gets 223 at most (*predicted*).
+# But a single reader, with weights of two bytes and a token in each step, gets 223 at most (*predicted*).
 # What does the chip wait for?
 #
 # ## What you will be able to do
@@ -81,9 +81,10 @@ guesses = {
 # ### FLOPs
 #
 # A **layer** of such a model is one of lesson 9's blocks.
-# Each new token is multiplied with all weights but the embedding's, where it only looks up a row: one multiplication and one addition for each weight, 2 FLOPs.
+# Each new token is multiplied with all weights but the embedding's, where it only looks up a row (in GPT-2, this matrix is also the last layer, and counts there): one multiplication and one addition for each weight, 2 FLOPs.
 # Llama 3.1 8B multiplies with 7.5 of 8 billion.
 # <!-- holds: [round(language_model("llama31_8b").matmul_parameters / 1e9, 1), round(language_model("llama31_8b").weight_bytes(1) / 1e9)] == [7.5, 8] -->
+# <!-- holds: [language_model(key).tied for key in ("gpt2", "llama31_8b")] == [True, False] -->
 #
 # In attention, lesson 9's `Q`, `K` and `V` give each token three rows of numbers: its **query**, its **key** and its **value**.
 # A new token's query is multiplied with the keys of all tokens so far.
@@ -403,9 +404,9 @@ print("decode bound by bandwidth:", sum(on.decode_bound == "bandwidth" for on in
 #
 # ## Recap
 #
-# **The rule to keep: a token costs 2 FLOPs for each weight, and a weight has two bytes, so a step of n tokens does n FLOPs for each byte of weights.**
+# **The rule to keep: beside attention, a token costs 2 FLOPs for each weight, and a weight has two bytes, so the matrices of a step of n tokens do n FLOPs for each byte of weights.**
 # <!-- holds: step_flops(0, 1, llama.matmul_parameters, 0, 0) == 2 * llama.matmul_parameters and llama.weight_bytes(2) == 2 * llama.weight_bytes(1) -->
-# An H100 waits for bytes below about 295 tokens in a step; in decode with 1,000 tokens behind each sequence, it always does.
+# In these, an H100 waits for bytes below about 295 tokens in a step; in decode of Llama 3.1 8B with 1,000 tokens behind each sequence, it always does.
 # <!-- holds: round(h100.ridge("bf16")) == 295 and costs.compute_bound_from(llama, 1000, h100) is None -->
 #
 # ### Outside
@@ -413,7 +414,7 @@ print("decode bound by bandwidth:", sum(on.decode_bound == "bandwidth" for on in
 # vLLM serves this way, and prints what fits: `GPU KV cache size: 2,042,016 tokens`, `Maximum concurrency for 2,048 tokens per request: 997.08x` ([published in 2025](https://github.com/vllm-project/vllm/pull/13596)).
 # In **speculative decoding** ([2022](https://arxiv.org/abs/2211.17192)), a small model guesses some tokens, and the large one checks them in one step.
 # So a reader can get several tokens a step, and more than those 223 a second.
-# With it, [gpt-fast](https://github.com/pytorch-labs/gpt-fast) made 48.4 tokens a second of Llama 2 70B in 4 bits, instead of 25.25 (*published*).
+# With it, [gpt-fast](https://github.com/pytorch-labs/gpt-fast) made 48.4 tokens a second of Llama 2 70B in 4 bits on an A100, instead of 25.25 (*published*).
 # We left out caches of fewer bits, and mixtures of experts.
 #
 # ## Quiz

@@ -101,7 +101,7 @@ guesses = {
 # `reduce_scatter(t)` takes t of any shape, and returns this rank's flat chunk of the ranks' sum.
 #
 # **Exercise `distributed.sharded_step`**: backward of several linear layers, without autograd; forward is there, and `dy` is the gradient of this rank's last output.
-# Gather each layer when needed, free it at once, and return the shards of the mean gradients.
+# Gather each layer when it is needed, for forward and again for backward, and return the shards of the mean gradients.
 
 
 # %% tags=["exercise:distributed.sharded_step"]

@@ -397,7 +397,7 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 
 # %% [markdown]
 # One bucket is full only when backward ends, so it overlaps with nothing.
-# The measured steps take longer than the sums, since each sleep runs over a little, and each message has to wake real processes.
+# The measured steps take longer than the sums, most of all with sixteen messages: a sleep may run over, and each message has to wake real processes (we measured neither apart).
 # Two buckets and four are only 15 ms apart, so measured, they may come out either way.
 # <!-- holds: by_hand["2 buckets"] - by_hand["4 buckets"] == 15 -->
 #

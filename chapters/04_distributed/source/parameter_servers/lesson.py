@@ -403,12 +403,12 @@ pictures.staleness_picture(compared, slowest=3)
 # <!-- holds: round(np.mean(runs["asynchronous", 0.05].staleness), 1) == 3 -->
 # <!-- holds: abs(np.mean([s for s, who in zip(run.staleness, run.workers) if who == 3]) - 12) < 1 -->
 #
-# **Verdict on C26: holds if "communicates more" becomes "waits more".**
-# Every gradient costs a pull and a push, whoever waits; with one slow worker, as here, asynchronous ones even send three times as many a second.
+# **Verdict on C26: holds if "communicates more" becomes "waits more", at a rate that one big batch bears (here up to 0.4).**
+# With our servers, every gradient costs a pull and a push, whoever waits; with one slow worker, as here, asynchronous ones even send three times as many a second.
 # <!-- holds: round(rows[1][4].value / rows[0][4].value) == 3 -->
 # At 0.2, staleness alone makes it unstable, since one process learns from the same batches in the same order.
 # <!-- holds: [learns(runs["asynchronous", 0.2].losses), dict((tuple(row[:2]), row[2]) for row in rows)["one process, single batches", 0.2]] == [False, True] -->
-# At 0.05 it does no harm in this one run, and in 1.2 seconds synchronous training does not learn yet.
+# At 0.05 it does no harm in this one run, and in 1.2 seconds synchronous training at 0.2 does not learn yet.
 # <!-- holds: [rows[3][1:4], rows[0][3]] == [[0.05, True, True], False] -->
 #
 # ## Recap

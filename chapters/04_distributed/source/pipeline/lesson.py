@@ -103,6 +103,7 @@ guesses = {
 #
 # From F to B, a stage keeps what its layers hand on and backward needs: the **activations** of this micro-batch.
 # Under GPipe, both stages keep two sets.
+# (In its paper a stage keeps inputs only, and computes the rest again in backward.)
 # **1F1B**, for "one forward, one backward" (PipeDream, [2018](https://arxiv.org/abs/1806.03377); with a flush, as here, [2020](https://arxiv.org/abs/2006.09503)), goes backward as early as it can:
 #
 # ```
@@ -436,7 +437,7 @@ print("alone in 4 stages:", measured(waits["alone, 4 stages"], "s", "emulated co
 #
 # ## Recap
 #
-# **The rule to keep: with m = 4p, the bubble is below a fifth; for p = 4 and m = 16, it is 3 / 19 = 16 %.**
+# **The rule to keep: if all stages take equally long and messages no time, the bubble is below a fifth with m = 4p; for p = 4 and m = 16, it is 3 / 19 = 16 %.**
 # <!-- holds: max(predictions.bubble(p, 4 * p) for p in range(1, 1000)) < 1 / 5 and predictions.bubble(4, 16) == 3 / 19 -->
 # <!-- holds: round(100 * (1 - 16 * 0.01 / by_formula["16, 4 stages"])) == round(100 * 3 / 19) == 16 -->
 #

@@ -325,13 +325,15 @@ results = {
     "without averages": counted(round(highest), "%", "losses of the small GPT"),
 }
 figures.guesses([(name, guesses[name], results[name]) for name in guesses])
+changes = 100 * np.abs(np.diff(unbroken)) / unbroken[1:]  # of the loss, from step to step, in %
+print("unbroken, it changes by more in most steps:", np.median(changes) > highest)
 
 # %% [markdown]
 # Before the death, 22 steps are done, and 14 after step 16: together 36.
 # <!-- holds: len(done) == 22 + 14 == 36 and [sum(one.attempt == attempt for one in done) for attempt in (0, 1)] == [22, 14] -->
 #
-# Without its averages, a training is 2 % worse for a moment, and its loss changes by more than that from one step to the next.
-# <!-- holds: round(highest) == 2 and np.median(100 * np.abs(np.diff(unbroken)) / unbroken[1:]) > highest -->
+# Without its averages, a training is 2 % worse for a moment, and in most steps, the unbroken loss changes by more than that.
+# <!-- holds: round(highest) == 2 and np.median(changes) > highest -->
 # So compare bits, not curves, with an unbroken training.
 #
 # ### Watch each rank
@@ -378,7 +380,8 @@ with suppress(AttributeError):  # what the call gives is no metadata
 
 # %% [markdown]
 # **Verdict: holds if only tensors and plain values are rebuilt.**
-# This is what `weights_only=True` does, the default since PyTorch 2.6 (before 2.10, a crafted file could get round it: CVE-2026-24747); DCP reads `.metadata` as a plain pickle.
+# This is what `weights_only=True` does, the default since PyTorch 2.6; DCP reads `.metadata` as a plain pickle.
+# It does not stop every attack: before 2.10, a crafted file could get round it (CVE-2026-24747), and 2.13 does not check the indices of a sparse tensor by default.
 # A safetensors file, as our shards are, has names, shapes and numbers: there is nothing to call.
 #
 # > A store that was opened for 127.0.0.1 can be reached from this machine alone

@@ -24,7 +24,7 @@
 # <!-- holds: round(capacities[static], 1) == 1.4 and round(capacities[in_blocks]) == 11 -->
 # Decode is bound by memory (lesson [13](13_a_tokens_cost.ipynb)), so many answers share each step.
 # But nobody knows an answer's length before its last token.
-# Two old habits, fixed batches and reserved memory, then cost a factor of 8; with other requests drawn in the same way, 7 to 10.
+# Two old habits, fixed batches and reserved memory, then cost a factor of 8; in eleven draws of such requests, 7 to 10.
 # <!-- holds: round(capacities[in_blocks] / capacities[static]) == 8 -->
 #
 # ## What you will be able to do
@@ -229,7 +229,7 @@ print("tokens:", [len(one.tokens) for one in served], "- free blocks at the end:
 # As in lesson 13, but with the embedding's weights read, too, a step takes the longer of two times: for its bytes (weights once, the cache of all rows) and for its FLOPs.
 # Requests arrive independently of each other (a **Poisson process**); their mean number in a second is the **load**.
 # In a last run, 400 wait at the start; the **capacity** is how many are done in a second in its middle.
-# If the load is larger than the capacity, the queue grows for as long as requests come, and each waits longer than the one before.
+# If the load is larger than the capacity, the queue grows for as long as requests come, and on average each waits longer than the one before.
 # Then a latency says how long somebody watched, so the table takes latencies at a load of 1.
 
 # %%
@@ -382,7 +382,7 @@ figures.table(heads, rows)
 #
 # - Static batches waste tokens, and reserved pieces slots: both make others wait.
 # - Below its capacity, a service has a latency; beyond it, only a queue that grows: compare capacities.
-# - **The rule to keep: reserve nothing that may not come; with blocks of 16, a request leaves 7 or 8 slots empty instead of some 1,800.**
+# - **The rule to keep: reserve nothing that may not come; with blocks of 16, a request leaves 7 or 8 slots empty instead of some 1,800 here.**
 #
 # ### Outside
 #

@@ -439,9 +439,9 @@ print("gradient of `norm1` equal in both ranks:", torch.equal(*ours))
 # %% [markdown]
 # **Verdict on C40: wrong.**
 # Half of the all-reduces do sum gradients: in backward, of activations.
-# Gradients of weights stay in their rank.
+# Here, gradients of weights stay in their rank.
 # <!-- holds: carried & sizes == set() and len(sizes) > 1 -->
-# Those of `norm1`, which all have, need no message of their own: after the all-reduce of $dx$, all have the same $x$ and $dx$.
+# Those of `norm1`, which all have, need no message of their own, since each rank normalises all tokens: after the all-reduce of $dx$, all have the same $x$ and $dx$.
 # <!-- holds: (ours[0] - ours[1]).abs().max() == 0 -->
 #
 # ## Recap
@@ -452,8 +452,9 @@ print("gradient of `norm1` equal in both ranks:", torch.equal(*ours))
 # ### Outside
 #
 # In PyTorch, it is `parallelize_module(model, mesh, plan)` with `ColwiseParallel` and `RowwiseParallel`; in Megatron-LM, `ColumnParallelLinear` and `RowParallelLinear`.
-# **Sequence parallel** makes each all-reduce a reduce-scatter and an all-gather: the bytes are the same, but in between, each rank normalises only its own tokens.
-# It can also keep only these in memory, for one more all-gather in backward ([Korthikanti and others](https://arxiv.org/abs/2205.05198)).
+# **Sequence parallel** makes each all-reduce a reduce-scatter and an all-gather: the bytes of the activations are the same, but in between, each rank normalises only its own tokens.
+# So the gradients of the norms, which are small, have to be summed over the ranks, too.
+# Each rank can also keep only its own tokens in memory, for one more all-gather in backward ([Korthikanti and others](https://arxiv.org/abs/2205.05198)).
 #
 # ## Quiz
 #
