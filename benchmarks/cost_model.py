@@ -15,11 +15,12 @@ from dataclasses import dataclass
 
 from table import Row, report
 
-from labkit.distributed import launch, switched_hosts
-from labkit.distributed.link_predictions import compared, fitted, predict_trials
-from labkit.distributed.link_trials import Trials, on_an_emulated_link, on_the_loopback
-from labkit.distributed.published_scaling import published_results
-from labkit.distributed.trials_on_hosts import on_hosts
+from labkit.distributed import launch
+from labkit.distributed.costs.published_scaling import published_results
+from labkit.distributed.links import switched_hosts
+from labkit.distributed.links.link_predictions import compared, fitted, predict_trials
+from labkit.distributed.links.link_trials import Trials, on_an_emulated_link, on_the_loopback
+from labkit.distributed.links.trials_on_hosts import on_hosts
 from labkit.provenance import Quantity, measured, predicted
 
 GIVEN = Trials()

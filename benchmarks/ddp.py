@@ -20,8 +20,8 @@ from labkit import convnet
 from labkit.distributed import launch
 from labkit.distributed.collectives import ring_all_reduce
 from labkit.distributed.ddp import DataParallel
+from labkit.distributed.gradients.overlap import Work, measure, predict
 from labkit.distributed.one_big_batch import descend, gradients, largest_difference
-from labkit.distributed.overlap import Work, measure, predict
 from labkit.provenance import measured
 
 RANKS = 2

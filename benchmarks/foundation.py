@@ -22,8 +22,8 @@ from table import Row, medians, ratio, report, seconds
 from labkit.course.catalogue import Course
 from labkit.course.config import config
 from labkit.course.execute import execute
-from labkit.course.lesson import Lesson
-from labkit.course.twins import twins
+from labkit.course.source.lesson import Lesson
+from labkit.course.source.twins import twins
 from labkit.provenance import counted, measured
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -51,7 +51,7 @@ def rows() -> Iterator[Row]:
 def of_the_accelerator() -> Iterator[Row]:
     """The whole network: a million simulated cycles of a job of 32 images, and its synthesis."""
     from labkit.fpga import synthesize
-    from labkit.fpga.accelerator import Accelerator
+    from labkit.fpga.convnet.accelerator import Accelerator
     from labkit.fpga.library import library
 
     layers, images = network(32)

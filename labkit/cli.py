@@ -179,7 +179,7 @@ def _run(options: argparse.Namespace, rest: list[str]) -> int:
 
             return serve(options.designs, options.address)
         case "launch":
-            from labkit.distributed.schedulers import all_ways
+            from labkit.distributed.launching.schedulers import all_ways
 
             print(all_ways(options.program, options.nodes, options.ranks))
             return 0

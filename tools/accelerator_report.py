@@ -1,14 +1,14 @@
 """Synthesise the accelerator and store the reports: python tools/accelerator_report.py
 
 labkit/data/accelerator.synthesis.json gets what Yosys says of each folding of
-`labkit.fpga.accelerator_report`, a minute or two for each. With --check nothing is written: what
-is stored is compared with fresh reports.
+`labkit.fpga.convnet.accelerator_report`, a minute or two for each. With --check nothing is written:
+what is stored is compared with fresh reports.
 """
 
 import argparse
 import sys
 
-from labkit.fpga import accelerator_report
+from labkit.fpga.convnet import accelerator_report
 
 
 def main() -> None:

@@ -31,7 +31,7 @@ import wheels
 from lock import ROOT, uv_compile
 
 from labkit.course.config import Config
-from labkit.course.twins import setup_cell
+from labkit.course.source.twins import setup_cell
 
 IMAGES = ("cpu", "gpu", "tpu")
 PLATFORM = "x86_64-manylinux_2_35"  # Ubuntu 22.04

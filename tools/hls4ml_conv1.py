@@ -2,14 +2,14 @@
 
 hls4ml writes the layer as C++ for Vitis HLS; g++ compiles it, and it reads one image of the
 embedded sample as a stream of pixels. No tool of AMD's is needed. The folder --out gets
-conv1.hls4ml.npz, the outputs in each number format of `labkit.fpga.hls`, and
+conv1.hls4ml.npz, the outputs in each number format of `labkit.fpga.convnet.hls`, and
 conv1.hls4ml.log.jsonl: versions, formats, and the SHA-256 of what went in and came out.
 """
 
 import argparse
 from pathlib import Path
 
-from labkit.fpga import hls
+from labkit.fpga.convnet import hls
 
 
 def main() -> None:

@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import requests
 
-from labkit.course import links, prose
 from labkit.course.config import Config, config
+from labkit.course.lesson_rules import links, prose
 
 GONE = {404, 410}
 

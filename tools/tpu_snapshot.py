@@ -23,8 +23,8 @@ import tpu_resnet
 
 from labkit.course.catalogue import sources
 from labkit.course.config import config
-from labkit.course.lesson import load
-from labkit.course.stubs import split_solution
+from labkit.course.source.lesson import load
+from labkit.course.source.stubs import split_solution
 from labkit.tpu import compiler, snapshot
 from labkit.tpu.compile_worker import versions
 from labkit.tpu.hlo import Op

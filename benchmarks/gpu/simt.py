@@ -81,7 +81,8 @@ def training(matmul: float) -> dict:
 
     from labkit import convnet
     from labkit.datasets import cifar10
-    from labkit.gpu import autograd, profile
+    from labkit.gpu import profile
+    from labkit.gpu.training import autograd
     from labkit.provenance import counted, measured
     from numba_simt.execution import machine
 

@@ -127,7 +127,7 @@ def timed(call: Callable, repeats: int = 5) -> tuple[object, float]:
 
 def anew(call: Callable, *args: object) -> object:
     """The call without the waves that an earlier one kept."""
-    from labkit.tpu.vectorised import wavefront
+    from labkit.tpu.matrix_unit.vectorised import wavefront
 
     wavefront.cache_clear()
     return call(*args)
@@ -138,7 +138,7 @@ def compare(python: str | None, folder: Path) -> tuple[list[dict], bool]:
     import numpy as np
 
     from labkit.provenance import measured
-    from labkit.tpu.systolic import SystolicArray
+    from labkit.tpu.matrix_unit.systolic import SystolicArray
 
     rng = np.random.default_rng(0)
     array = SystolicArray(SIDE, SIDE)
@@ -178,7 +178,7 @@ def beside_numpy() -> tuple[list[dict], bool]:
     import numpy as np
 
     from labkit.provenance import measured
-    from labkit.tpu.systolic import SystolicArray
+    from labkit.tpu.matrix_unit.systolic import SystolicArray
 
     rng = np.random.default_rng(1)
     a = rng.integers(-128, 128, (1024, 1024)).astype(np.int8)

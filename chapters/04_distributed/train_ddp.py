@@ -30,8 +30,8 @@ from labkit import convnet
 from labkit.datasets import cifar10
 from labkit.distributed import launch, recorded
 from labkit.distributed.collectives import ring_all_reduce
-from labkit.distributed.compression import HalfPrecision, LowRank, TopK, for_model
 from labkit.distributed.ddp import DataParallel
+from labkit.distributed.gradients.compression import HalfPrecision, LowRank, TopK, for_model
 from labkit.distributed.one_big_batch import descend, forward_backward
 from labkit.distributed.sampler import ShardedSampler
 

@@ -2,7 +2,7 @@
 
     python train_ps.py                                       two servers and three workers, here
 
-    python -m labkit.distributed.handshake secret
+    python -m labkit.distributed.connections.handshake secret
     python train_ps.py --role server --index 0 --servers A:4700,A:4701 --workers 2 --secret secret
     python train_ps.py --role server --index 1 --servers A:4700,A:4701 --workers 2 --secret secret
     python train_ps.py --role worker --index 0 --servers A:4700,A:4701 --workers 2 --secret secret
@@ -28,18 +28,18 @@ from pathlib import Path
 import torch
 
 from labkit.distributed import LaunchError
-from labkit.distributed.handshake import secret_in
+from labkit.distributed.connections.handshake import secret_in
 from labkit.distributed.parameter_server.checkpoint import (
     CheckpointError,
     last_good_checkpoint,
     save_checkpoint,
 )
 from labkit.distributed.parameter_server.client import Client
-from labkit.distributed.parameter_server.cluster import Cluster
 from labkit.distributed.parameter_server.errors import ServerError, WireError
-from labkit.distributed.parameter_server.limits import Limit
 from labkit.distributed.parameter_server.notes import Note
 from labkit.distributed.parameter_server.problem import Photographs
+from labkit.distributed.parameter_server.processes.cluster import Cluster
+from labkit.distributed.parameter_server.protocol.limits import Limit
 from labkit.distributed.parameter_server.replication import Copy
 from labkit.distributed.parameter_server.rules import rule_of
 from labkit.distributed.parameter_server.server import Server

@@ -29,9 +29,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from labkit.distributed import closed_network
-from labkit.distributed.keras_twin import batch, keras_twin, photographs, to_flat
-from labkit.distributed.tf_config import Place, TfConfigError, await_others, read
+from labkit.distributed.connections import closed_network
+from labkit.distributed.tensorflow.config import Place, TfConfigError, await_others, read
+from labkit.distributed.tensorflow.keras_twin import batch, keras_twin, photographs, to_flat
 
 # Seconds before a training is taken up: a server may just have come back, and whoever found it gone
 # is told so without a new try for a second. Three such answers would end the coordinator.

@@ -9,7 +9,7 @@ import numpy as np
 from labkit.checks import messages, record
 from labkit.checks.admission import unfit
 from labkit.checks.compare import compare
-from labkit.checks.diagnose import diagnose
+from labkit.checks.diagnosis.diagnose import diagnose
 from labkit.checks.handed_on import hand_on, handed_on_codes
 from labkit.checks.items import Case, Exercise
 from labkit.checks.last_right import keep_right

@@ -1,6 +1,6 @@
 """The messages of `check`: one function for each way a check can end. Nothing is decided here."""
 
-from labkit.checks.diagnose import Diagnosis
+from labkit.checks.diagnosis.diagnose import Diagnosis
 from labkit.checks.items import Exercise
 from labkit.checks.phrasing import (
     case_text,

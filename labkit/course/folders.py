@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from labkit.course.catalogue import CHAPTERS
 from labkit.course.config import Config
-from labkit.course.lesson import SOURCE, Lesson, chapter_of
+from labkit.course.source.lesson import SOURCE, Lesson, chapter_of
 
 LESSONS = "labkit_lessons"  # the package that all of them are imported from
 LESSON = re.compile(r"labkit_lessons\.\w+\.\w+")

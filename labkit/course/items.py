@@ -11,7 +11,7 @@ from labkit import extras
 from labkit.course import folders
 from labkit.course.catalogue import CHAPTERS
 from labkit.course.config import Config
-from labkit.course.lesson import Lesson
+from labkit.course.source.lesson import Lesson
 
 
 def examine(lesson: Lesson, config: Config) -> list[str]:

@@ -13,11 +13,13 @@ from difflib import get_close_matches
 from pathlib import Path
 from string import Template
 
-from labkit.course import CourseError, folders, lesson_index, lesson_rows, solutions
+from labkit.course import CourseError, folders
 from labkit.course.catalogue import CHAPTERS, Chapter, Course, sources
 from labkit.course.config import Config
 from labkit.course.generated import GeneratedFile, write_all
-from labkit.course.lesson import SOURCE, chapter_of, load, stem_of
+from labkit.course.pages import lesson_index, lesson_rows
+from labkit.course.source import solutions
+from labkit.course.source.lesson import SOURCE, chapter_of, load, stem_of
 
 TEMPLATES = Path(__file__).with_name("new_lesson.toml")
 NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")

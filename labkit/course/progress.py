@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from labkit.course.catalogue import CHAPTERS, readable
 from labkit.course.config import Config
-from labkit.course.lesson import Lesson
+from labkit.course.source.lesson import Lesson
 
 # What a lesson calls -> what the record calls it.
 KINDS = {"check": "exercises", "predict": "predictions", "quiz": "quizzes"}

@@ -4,8 +4,8 @@ from labkit.course import TEXTS, CourseError, copies, progress
 from labkit.course.catalogue import CHAPTERS, Chapter, readable
 from labkit.course.config import Config
 from labkit.course.generated import GeneratedFile
-from labkit.course.lesson import Lesson
 from labkit.course.notebook import Notebook
+from labkit.course.source.lesson import Lesson
 from labkit.machine_probe import this_machine
 
 PAGE = "START.md"

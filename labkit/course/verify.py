@@ -11,25 +11,15 @@ import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from labkit.course import (
-    CourseError,
-    claims,
-    folders,
-    items,
-    kernel_files,
-    lesson_index,
-    lesson_rows,
-    links,
-    measured,
-    rules,
-    source_rules,
-)
+from labkit.course import CourseError, folders, items, kernel_files
 from labkit.course.catalogue import Course
 from labkit.course.config import Config
-from labkit.course.draft import Draft, draft
 from labkit.course.execute import environment
-from labkit.course.lesson import TWINS
+from labkit.course.lesson_rules import links, rules, source_rules
 from labkit.course.notebook import StoredNotebook, read_stored
+from labkit.course.pages import claims, lesson_index, lesson_rows, measured
+from labkit.course.source.draft import Draft, draft
+from labkit.course.source.lesson import TWINS
 
 LESSON_SECONDS = 60
 

@@ -23,7 +23,7 @@ _HOMES = {
     "tree_all_reduce": "collectives",
     "ring_all_reduce": "collectives",
     "halving_all_reduce": "collectives",
-    "CostModel": "cost_model",
+    "CostModel": "costs.cost_model",
 }
 
 __all__ = ["LaunchError", "launch", *_HOMES]

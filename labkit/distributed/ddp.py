@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING
 import torch
 from torch import nn
 
-from labkit.distributed import buckets, joining
-from labkit.distributed.asynchronous import BackendThreads, CommunicationThread
-from labkit.distributed.before_steps import FORGOTTEN, before_steps
 from labkit.distributed.data_parallel import same_weights
+from labkit.distributed.gradients import buckets, joining
+from labkit.distributed.gradients.asynchronous import BackendThreads, CommunicationThread
+from labkit.distributed.gradients.before_steps import FORGOTTEN, before_steps
+from labkit.distributed.gradients.reducer import Bucket, Reducer
 from labkit.distributed.network import transport
-from labkit.distributed.reducer import Bucket, Reducer
 
 if TYPE_CHECKING:
-    from labkit.distributed.compression import Compressor
+    from labkit.distributed.gradients.compression import Compressor
 
 AllReduce = Callable[[torch.Tensor], torch.Tensor]
 

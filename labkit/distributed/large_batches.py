@@ -3,9 +3,10 @@
     for run in read():
         run.batch, run.rule, run.loss, run.bytes_per_sample
 
-`tools/large_batches.py` made it, with `small_training`: equal epochs, so that every run has seen
-the same images as often; three rules for the learning rate; two seeds. The gradients have S bytes;
-the ranks' ring all-reduces send 2 (n - 1) S of them together in each step, and so, with batch B,
+`tools/cluster/large_batches.py` made it, with `small_training`: equal epochs, so that every run has
+seen the same images as often; three rules for the learning rate; two seeds. The gradients have S
+bytes; the ranks' ring all-reduces send 2 (n - 1) S of them together in each step, and so, with
+batch B,
 
     2 (n - 1) S / B        bytes for each image           counted from the steps that were made
 

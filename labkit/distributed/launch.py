@@ -18,9 +18,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from labkit.distributed import closed_network
+from labkit.distributed.connections import closed_network
 from labkit.distributed.errors import LaunchError, LaunchInterrupted, NoClosedNetwork
-from labkit.distributed.rank_network import RankNetwork
+from labkit.distributed.launching.rank_network import RankNetwork
 
 TIMEOUT = 60.0  # seconds
 RANK_BYTES = 150 << 20  # of memory that a rank has for itself, once it has joined the group
@@ -66,9 +66,9 @@ def launch(
     unlike sizes, dtypes, operations or roots. Interrupted, it raises LaunchInterrupted, a
     KeyboardInterrupt that says where the ranks were. No process is left behind.
     """
-    from labkit.distributed import launch_folder, torchrun
-    from labkit.distributed.backends import chosen_backend
-    from labkit.distributed.parcels import Parcel
+    from labkit.distributed.launching import launch_folder, torchrun
+    from labkit.distributed.launching.backends import chosen_backend
+    from labkit.distributed.launching.parcels import Parcel
 
     _refuse_wrong(function, ranks, timeout)
     if torchrun.is_here():
@@ -92,12 +92,12 @@ def _launched(
     outside: bool,
     folder: Path,
 ) -> list[Any]:
-    from labkit.distributed import told
-    from labkit.distributed.backends import on_one_machine
-    from labkit.distributed.parcels import SharedFile
-    from labkit.distributed.processes import Processes
-    from labkit.distributed.rank import Job
-    from labkit.distributed.screen import Screen
+    from labkit.distributed.launching import failures
+    from labkit.distributed.launching.backends import on_one_machine
+    from labkit.distributed.launching.parcels import SharedFile
+    from labkit.distributed.launching.processes import Processes
+    from labkit.distributed.launching.rank import Job
+    from labkit.distributed.launching.screen import Screen
 
     with SharedFile() as call:
         spans = parcel.write(call)
@@ -111,15 +111,15 @@ def _launched(
             try:
                 return _results(processes, screen, timeout, folder)
             except KeyboardInterrupt:
-                where = told.places(processes.ranks, processes.ask_where())
+                where = failures.places(processes.ranks, processes.ask_where())
                 screen.show_all()
                 raise KeyboardInterrupt(f"All ranks were ended:\n{where}") from None
 
 
 def _results(processes: Any, screen: Any, timeout: float, folder: Path) -> list[Any]:
     """What the ranks return, in the end; raises LaunchError with what is wrong with it."""
-    from labkit.distributed import disagreements, ledger, told
-    from labkit.distributed.parcels import unpacked
+    from labkit.distributed.launching import disagreements, failures, ledger
+    from labkit.distributed.launching.parcels import unpacked
 
     ranks = processes.ranks
     paths = [ledger.of_rank(folder, rank.number) for rank in ranks]
@@ -134,7 +134,7 @@ def _results(processes: Any, screen: Any, timeout: float, folder: Path) -> list[
     screen.show_all()
     calls = [list(ledger.read(path)) for path in paths]
     closed = processes.job.network is not None
-    if sentence := told.ending(ranks, late, timeout, calls, closed):
+    if sentence := failures.ending(ranks, late, timeout, calls, closed):
         raise LaunchError(sentence)
     return [unpacked(rank.result, rank.answer.value) for rank in ranks]
 
@@ -217,7 +217,7 @@ def network_of_ranks() -> RankNetwork | None:
     """
     if sys.platform != "linux":
         return None
-    from labkit.distributed.processes import process_context, without_program
+    from labkit.distributed.launching.processes import process_context, without_program
 
     context = process_context()
     here, there = context.Pipe()

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from labkit.distributed.ledger import hidden
+from labkit.distributed.launching.ledger import hidden
 
 if TYPE_CHECKING:
     import torch

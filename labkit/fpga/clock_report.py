@@ -11,14 +11,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from labkit.fpga.accelerator_report import digest_of
+from labkit.fpga.convnet.accelerator_report import digest_of
 from labkit.fpga.errors import RTLError
 from labkit.fpga.library import library
 from labkit.fpga.ports import CLOCK
 from labkit.fpga.sources import RTL
-from labkit.fpga.timing import DEVICE, SEEDS, nextpnr_version, place_and_route
-from labkit.fpga.tools import patient, without_patch
-from labkit.fpga.yosys import yosys_version
+from labkit.fpga.timing import (
+    DEVICE,
+    SEEDS,
+    nextpnr_version,
+    place_and_route,
+)
+from labkit.fpga.toolchain.tools import patient, without_patch
+from labkit.fpga.toolchain.yosys import yosys_version
 from labkit.provenance import Quantity, compiled
 
 STORED = Path(__file__).parent.parent / "data" / "clocks.ecp5.json"

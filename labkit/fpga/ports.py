@@ -7,9 +7,9 @@ are both 1 (lesson a_multiply_accumulate_array).
 
 from dataclasses import dataclass
 
-from labkit.fpga.elaborate import elaborated
 from labkit.fpga.errors import RTLError
 from labkit.fpga.sources import Sources
+from labkit.fpga.toolchain.elaborate import elaborated
 
 CLOCK, RESET = "clk", "rst"
 

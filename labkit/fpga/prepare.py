@@ -6,9 +6,11 @@
 the cache already are not made again. Lesson the_network_as_a_pipeline.
 """
 
-from labkit.fpga import cxxrtl, pipeline_runs, runs
-from labkit.fpga.accelerator import Accelerator
-from labkit.fpga.accelerator_parameters import Folding
+from labkit.fpga.convnet import pipeline_runs
+from labkit.fpga.convnet.accelerator import Accelerator
+from labkit.fpga.convnet.accelerator_parameters import Folding
+from labkit.fpga.running import runs
+from labkit.fpga.toolchain import cxxrtl
 
 FOLDINGS = (Folding(), Folding(conv2=2), Folding(conv2=2, fc1=16, resident=True))
 

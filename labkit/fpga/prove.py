@@ -8,14 +8,15 @@ followed by a bad one: if not, the property is proved. Lesson timing_and_proof d
 import re
 from dataclasses import dataclass, field, replace
 
-from labkit.fpga import arguments, proof_bench, solver
+from labkit.fpga import arguments
 from labkit.fpga.errors import RTLError
-from labkit.fpga.lint import lint_once
 from labkit.fpga.ports import CLOCK, RESET, Ports, read_ports
-from labkit.fpga.proof_reasons import asked, broken_stream, place_of, vacuous
-from labkit.fpga.remembered import remembered, text_of
 from labkit.fpga.sources import Source, Sources, read_sources, without_comments
-from labkit.fpga.yosys import read_commands, yosys_version
+from labkit.fpga.toolchain import proof_bench, solver
+from labkit.fpga.toolchain.lint import lint_once
+from labkit.fpga.toolchain.proof_reasons import asked, broken_stream, place_of, vacuous
+from labkit.fpga.toolchain.remembered import remembered, text_of
+from labkit.fpga.toolchain.yosys import read_commands, yosys_version
 
 PROVED, FAILS, NOTHING = "proved", "fails", "says nothing"
 DRAWN = 16  # cycles of a counterexample: the last ones

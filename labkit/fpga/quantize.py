@@ -13,15 +13,22 @@ integer 0 (a "symmetric" scheme), so that padding costs nothing.
 import numpy as np
 
 from labkit.fpga.arguments import real
-from labkit.fpga.calibration import PERCENTILE, in_steps, peaks, scale_of, to_int8, weight_scales
-from labkit.fpga.integer_layers import IntegerLayer, maxpool2d
-from labkit.fpga.quantize_inputs import (
+from labkit.fpga.integers.calibration import (
+    PERCENTILE,
+    in_steps,
+    peaks,
+    scale_of,
+    to_int8,
+    weight_scales,
+)
+from labkit.fpga.integers.integer_layers import IntegerLayer, maxpool2d
+from labkit.fpga.integers.quantize_inputs import (
     image_batch,
     image_peak,
     network_weights,
     normalised_images,
 )
-from labkit.fpga.requantize import fixed_point
+from labkit.fpga.integers.requantize import fixed_point
 
 BATCH = 100  # images whose windows are held at once
 CHAIN = [  # each layer, the tensor that it reads, and the one that it leaves after its ReLU
@@ -108,7 +115,8 @@ def quantize(model: object, images: np.ndarray, percentile: float = PERCENTILE) 
 
     model       weights as `convnet.load_weights()` gives them, or a PyTorch module with these names
     images      uint8 pixels or what `convnet.normalise` makes of them; a few hundred are enough
-    percentile  the share of each tensor's values that is not clipped (`labkit.fpga.calibration`)
+    percentile  the share of each tensor's values that is not clipped
+                (`labkit.fpga.integers.calibration`)
 
     The weights have a scale for each output channel, for a channel's scale comes out of its sum.
     Only the last layer has one scale for all, since its ten sums are compared with each other.

@@ -13,17 +13,18 @@ from pathlib import Path
 
 import numpy as np
 
-from labkit.fpga import arguments, runs
+from labkit.fpga import arguments
 from labkit.fpga.errors import DoesNotEnd, RTLError
-from labkit.fpga.jobs import Plan
-from labkit.fpga.models import compiled
-from labkit.fpga.packing import from_limbs, words_of_32
+from labkit.fpga.integers.packing import from_limbs, words_of_32
 from labkit.fpga.ports import CLOCK
+from labkit.fpga.running import runs
+from labkit.fpga.running.jobs import Plan
+from labkit.fpga.running.stalls import Stalls
+from labkit.fpga.running.traces import Trace
+from labkit.fpga.running.vcd import place_of_vcd, write_vcd
 from labkit.fpga.sources import Source, read_sources
-from labkit.fpga.stalls import Stalls
-from labkit.fpga.tools import prompt
-from labkit.fpga.traces import Trace
-from labkit.fpga.vcd import place_of_vcd, write_vcd
+from labkit.fpga.toolchain.models import compiled
+from labkit.fpga.toolchain.tools import prompt
 from labkit.provenance import Quantity, counted
 
 _ENDS = ("_valid", "_data")  # the port of each kind of violation, and what it does

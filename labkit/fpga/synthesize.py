@@ -10,14 +10,16 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from labkit.fpga import arguments, budget, multipliers
+from labkit.fpga import arguments
+from labkit.fpga.convnet import budget
 from labkit.fpga.errors import RTLError
-from labkit.fpga.lint import lint
-from labkit.fpga.multipliers import Multipliers
-from labkit.fpga.remembered import remembered, text_of
 from labkit.fpga.sources import Source, Sources, read_sources
-from labkit.fpga.tools import without_patch
-from labkit.fpga.yosys import on_a_copy, read_commands, run_yosys, yosys_version
+from labkit.fpga.toolchain import multipliers
+from labkit.fpga.toolchain.lint import lint
+from labkit.fpga.toolchain.multipliers import Multipliers
+from labkit.fpga.toolchain.remembered import remembered, text_of
+from labkit.fpga.toolchain.tools import without_patch
+from labkit.fpga.toolchain.yosys import on_a_copy, read_commands, run_yosys, yosys_version
 from labkit.provenance import Quantity, compiled
 
 # Flat, so that copies of an instance count each; without pads, because the module is a part of a

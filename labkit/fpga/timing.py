@@ -16,14 +16,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from labkit.fpga import arguments, timing_pictures
-from labkit.fpga.around import instance, wrapped
 from labkit.fpga.errors import RTLError
-from labkit.fpga.lint import lint_once
 from labkit.fpga.ports import CLOCK, Ports, read_ports
-from labkit.fpga.remembered import remembered, text_of
 from labkit.fpga.sources import Source, Sources, read_sources
-from labkit.fpga.tools import installed_version, last_line, run_tool, without_patch
-from labkit.fpga.yosys import read_commands, run_yosys, yosys_version
+from labkit.fpga.toolchain.around import instance, wrapped
+from labkit.fpga.toolchain.lint import lint_once
+from labkit.fpga.toolchain.remembered import remembered, text_of
+from labkit.fpga.toolchain.tools import installed_version, last_line, run_tool, without_patch
+from labkit.fpga.toolchain.yosys import read_commands, run_yosys, yosys_version
 from labkit.provenance import Quantity, compiled
 
 DEVICE = "Lattice ECP5 LFE5U-85F"

@@ -12,7 +12,7 @@ from labkit.figures.shapes import write
 from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, QUIET, SKY, Axes, canvas, show
 from labkit.fpga import arguments
 from labkit.fpga.ports import CLOCK, RESET
-from labkit.fpga.wave_window import Span, Window
+from labkit.fpga.running.wave_window import Span, Window
 
 LONGEST = 10  # letters of a value that are drawn: the last ones of a longer one
 _HIGH = 0.6  # of a signal, where a row is 1 high

@@ -6,7 +6,7 @@ Each name is loaded when it is first used; `import labkit.tpu` loads neither jax
 from importlib import import_module
 
 _HOMES = {
-    "SystolicArray": "systolic",
+    "SystolicArray": "matrix_unit.systolic",
     "compile_for_tpu": "compiler",
     "preflight": "device",
     "strategy": "device",

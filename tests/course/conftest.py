@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from labkit.course import claims, lesson_index, lesson_rows
 from labkit.course.build import build_lesson
 from labkit.course.catalogue import Course
 from labkit.course.config import config
-from labkit.course.draft import draft
+from labkit.course.pages import claims, lesson_index, lesson_rows
+from labkit.course.source.draft import draft
 
 REPOSITORY = Path(__file__).parents[2]
 PIXEL = base64.b64encode(

@@ -12,12 +12,12 @@ from labkit.course import CourseError
 from labkit.course.build import build, build_lesson
 from labkit.course.catalogue import Course, sources
 from labkit.course.config import Config, config
-from labkit.course.draft import draft
 from labkit.course.execute import execute
 from labkit.course.generated import GeneratedFile
-from labkit.course.lesson import TWINS
 from labkit.course.notebook import Notebook, source_of
-from labkit.course.twins import setup_cell
+from labkit.course.source.draft import draft
+from labkit.course.source.lesson import TWINS
+from labkit.course.source.twins import setup_cell
 from labkit.course.verify import check, refusals_of
 
 SOURCE = "chapters/01_gpu/source/tiny/lesson.py"
@@ -272,7 +272,7 @@ def test_setup_cell_installs_on_colab_and_keeps_what_is_there(colab, tmp_path, c
 def test_setup_cell_of_chapter_3_brings_its_tools_and_pynq_without_what_pynq_asks_for(
     colab, tmp_path
 ):
-    from labkit.fpga.board.compatibility import PYNQ
+    from labkit.fpga.board.pynq_package.compatibility import PYNQ
 
     address = "https://example.org/a/b"
     cell = setup_cell(Config(address, "v1", tmp_path), "03_fpga")

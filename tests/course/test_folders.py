@@ -5,11 +5,12 @@ import pytest
 from labkit.checks.items import Exercise
 from labkit.checks.lesson_files import module_of
 from labkit.checks.registry import Registry, UnknownId
-from labkit.course import CourseError, folders, lesson_index
+from labkit.course import CourseError, folders
 from labkit.course.catalogue import Course, sources
 from labkit.course.config import config
-from labkit.course.lesson import load
 from labkit.course.new import new
+from labkit.course.pages import lesson_index
+from labkit.course.source.lesson import load
 from tests.course.conftest import REPOSITORY
 
 PARTS = ["exercises.py", "texts.toml", "planted.py", "classes.toml", "test_first.py"]

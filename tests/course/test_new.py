@@ -11,8 +11,8 @@ import pytest
 from labkit.cli import main
 from labkit.course.catalogue import CHAPTERS, Course
 from labkit.course.config import config
-from labkit.course.lesson import load
-from labkit.course.source_rules import unfinished
+from labkit.course.lesson_rules.source_rules import unfinished
+from labkit.course.source.lesson import load
 from tests.course.conftest import REPOSITORY
 from tests.night import others_by_night
 

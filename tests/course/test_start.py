@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from labkit.course import CourseError, copies, lab, progress, prose, start
+from labkit.course import CourseError, copies, lab, progress, start
 from labkit.course.catalogue import CHAPTERS, readable
 from labkit.course.config import Config, config
+from labkit.course.lesson_rules import prose
 
 LESSON = "01_gpu/1_tiny.ipynb"
 

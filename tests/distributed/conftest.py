@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from labkit.distributed import hosts
+from labkit.distributed.links import hosts
 
 
 def namespaces() -> list[str]:

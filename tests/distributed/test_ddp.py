@@ -10,8 +10,8 @@ from torch.nn.functional import cross_entropy
 
 from labkit.distributed import LaunchError, launch
 from labkit.distributed.collectives import ring_all_reduce
-from labkit.distributed.compression import Compressor, for_model
 from labkit.distributed.ddp import DataParallel
+from labkit.distributed.gradients.compression import Compressor, for_model
 from labkit.distributed.one_big_batch import descend, gradients, largest_difference, weights
 
 ENOUGH = 300.0

@@ -9,7 +9,7 @@ import pytest
 from labkit.distributed import small_training
 from labkit.distributed.large_batches import BATCHES, LOG, SEEDS, header, read, select
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools" / "cluster"))
 
 import large_batches as tool
 

@@ -15,10 +15,11 @@ import numpy as np
 import pytest
 
 from labkit.checks.watch import memory
-from labkit.distributed import LaunchError, launch, ledger, told
+from labkit.distributed import LaunchError, launch
 from labkit.distributed import launch as launching
-from labkit.distributed.backends import carriers, chosen_backend
-from labkit.distributed.processes import INHERITED, PRELOADED, Processes, process_context
+from labkit.distributed.launching import failures, ledger
+from labkit.distributed.launching.backends import carriers, chosen_backend
+from labkit.distributed.launching.processes import INHERITED, PRELOADED, Processes, process_context
 
 ENOUGH = 300.0  # seconds: only ends a launch that would hang
 
@@ -334,7 +335,7 @@ def clock(monkeypatch):
 
         monkeypatch.setattr(Processes, "_hear", heard)
         own = SimpleNamespace(monotonic=lambda: now[0])
-        monkeypatch.setattr("labkit.distributed.processes.time", own)
+        monkeypatch.setattr("labkit.distributed.launching.processes.time", own)
 
     return goes
 
@@ -548,7 +549,9 @@ def test_nothing_comes_from_the_folder_in_which_a_program_is_called(tmp_path):
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
 
 
-@pytest.mark.night(instead="tests/distributed/test_schedulers.py::test_torchrun_s_command_runs")
+@pytest.mark.night(
+    instead="tests/distributed/launching/test_schedulers.py::test_torchrun_s_command_runs"
+)
 def test_the_same_program_under_torchrun(tmp_path):
     """Two launches in a row, one of which trains; no rank aborts when it leaves the group."""
     program = tmp_path / "program.py"
@@ -613,4 +616,4 @@ def test_a_launch_needs_no_port(monkeypatch, as_torchrun):
 def test_a_lesson_s_own_helper_is_none_of_the_learner_s_lines(place):
     helper = f'File "/a/{place}/serving/inference.py", line 3 in infer'
     stack = f'{helper}\n  File "/a/cell.py", line 2 in program'
-    assert told._where(stack) == "waits in infer, line 2 of program"
+    assert failures._where(stack) == "waits in infer, line 2 of program"

@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader, Dataset, DistributedSampler
 
 from labkit.checks.watch import memory
 from labkit.distributed import LaunchError, launch
-from labkit.distributed.parcels import LARGE, MAPPED
+from labkit.distributed.launching.parcels import LARGE, MAPPED
 from tests.distributed.test_launch import alive, wait_until
 from tests.night import others_by_night
 

@@ -12,13 +12,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from labkit.distributed import backends, launch
-from labkit.distributed.closed_network import has_way_out
-from labkit.distributed.handshake import new_secret
+from labkit.distributed import launch
+from labkit.distributed.connections.closed_network import has_way_out
+from labkit.distributed.connections.handshake import new_secret
+from labkit.distributed.connections.wires import wired
+from labkit.distributed.launching import backends
 from labkit.distributed.monitoring import tensorboard
 from labkit.distributed.parameter_server import Asynchronous, Cluster, Photographs
-from labkit.distributed.tf_cluster import TfCluster
-from labkit.distributed.wires import wired
+from labkit.distributed.tensorflow.cluster import TfCluster
 from labkit_lessons.distributed.restarts_and_monitoring.elastic import under_torchrun
 from tests.distributed.sockets import listening, reachable
 

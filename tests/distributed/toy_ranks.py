@@ -9,7 +9,7 @@ from labkit import check
 from labkit.checks import lesson_files
 from labkit.checks.lesson_files import Texts
 from labkit.checks.registry import registered
-from labkit.distributed.rank_exercise import rank_exercise, ranks_cases
+from labkit.distributed.judging.rank_exercise import rank_exercise, ranks_cases
 
 SAID = {"mean": "The sum is divided by the ranks.", "own": "Each rank keeps its own numbers."}
 

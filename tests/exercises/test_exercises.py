@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from labkit import check
-from labkit.checks.as_given import own_work
+from labkit.checks.diagnosis.as_given import own_work
 from labkit.checks.handed_on import hand_on
 from labkit.checks.items import Refused
 from labkit.course.catalogue import Course
 from labkit.course.config import config
-from labkit.distributed.rank_judge import RankJudge
+from labkit.distributed.judging.rank_judge import RankJudge
 from numba_simt.errors import KernelError
 from tests.exercises.answers import (
     ALSO_RIGHT,

@@ -6,11 +6,11 @@ Each slip is made in two rooms, and nothing else is told where it was made.
 import numpy as np
 import pytest
 
-from labkit.checks.causes import likely_cause
+from labkit.checks.diagnosis.causes import likely_cause
+from labkit.checks.diagnosis.trials import Trial
 from labkit.checks.equality import equal
 from labkit.checks.expected import outputs_for
 from labkit.checks.judge import seeded_cases
-from labkit.checks.trials import Trial
 from tests.exercises.answers import EXERCISES
 
 LIMIT = "a limit is missing"

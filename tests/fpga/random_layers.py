@@ -3,7 +3,7 @@
 import numpy as np
 
 from labkit import convnet
-from labkit.fpga.integer_layers import IntegerLayer
+from labkit.fpga.integers.integer_layers import IntegerLayer
 
 
 def random_layer(name: str, seed: int) -> IntegerLayer:

@@ -1,7 +1,8 @@
 """What set-up compiles for the lessons."""
 
-from labkit.fpga import models, prepare
-from labkit.fpga.accelerator import Accelerator
+from labkit.fpga import prepare
+from labkit.fpga.convnet.accelerator import Accelerator
+from labkit.fpga.toolchain import models
 
 
 def test_what_is_prepared_is_not_compiled_again(monkeypatch):

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from labkit.fpga import lint, solver
 from labkit.fpga.errors import RTLError
 from labkit.fpga.prove import prove
 from labkit.fpga.timing import place_and_route
+from labkit.fpga.toolchain import lint, solver
 
 DESIGNS = Path(__file__).parent / "designs"
 STAGE = (DESIGNS / "stage.sv").read_text("utf-8")

@@ -22,7 +22,7 @@ from labkit import convnet
 from labkit.cifar10_files import read_copy
 from labkit.datasets import cifar10
 from labkit.fpga import quantize
-from labkit.fpga.calibration import PERCENTILE
+from labkit.fpga.integers.calibration import PERCENTILE
 from labkit.fpga.quantize import QuantizedConvNet
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))

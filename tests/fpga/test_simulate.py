@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labkit.fpga import models
 from labkit.fpga.errors import RTLError
-from labkit.fpga.packing import pack
+from labkit.fpga.integers.packing import pack
+from labkit.fpga.running.stalls import Stalls
 from labkit.fpga.simulate import simulate
-from labkit.fpga.stalls import Stalls
+from labkit.fpga.toolchain import models
 
 MODULES = Path(__file__).parent / "modules"
 ENGINES = pytest.mark.parametrize("engine", models.ENGINES)
@@ -200,7 +200,7 @@ def test_a_word_that_is_withdrawn_is_seen(engine):
 
 
 def test_a_long_run_keeps_its_last_cycles(monkeypatch):
-    monkeypatch.setattr("labkit.fpga.traces.MOST_BYTES", 4 * 6 * 100)
+    monkeypatch.setattr("labkit.fpga.running.traces.MOST_BYTES", 4 * 6 * 100)
     whole = run("counter", {"go": 1}, cycles=70)
     assert whole.trace.first == 0 and whole.trace.cycles == 70
     long = run("counter", {"go": 1}, cycles=1234)

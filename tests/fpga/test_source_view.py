@@ -7,8 +7,8 @@ import pytest
 
 from labkit.checks.items import Refused
 from labkit.checks.render import Code, Message
-from labkit.fpga.demands import refused_by_tools
 from labkit.fpga.errors import RTLError
+from labkit.fpga.judging.demands import refused_by_tools
 from labkit.fpga.source_view import excerpt, paragraphs, show
 from labkit.fpga.sources import RTL, read_sources
 

@@ -6,8 +6,8 @@ import pytest
 
 from labkit.fpga import waveforms
 from labkit.fpga.errors import RTLError
+from labkit.fpga.running.wave_window import Span, Window
 from labkit.fpga.simulate import simulate
-from labkit.fpga.wave_window import Span, Window
 
 MODULES = Path(__file__).parent / "modules"
 TRACE = {

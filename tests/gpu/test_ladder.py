@@ -136,7 +136,7 @@ def test_stored_numbers_stand_in_where_nothing_can_be_compiled(stored):
 
 
 @pytest.mark.night(
-    instead="tests/gpu/test_matmul_kernels.py::test_the_compiler_finds_nothing_that_numba_hides"
+    instead="tests/gpu/layers/test_matmul_kernels.py::test_the_compiler_finds_nothing_that_numba_hides"
 )
 def test_stored_numbers_are_the_compilers():
     try:

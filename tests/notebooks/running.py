@@ -13,7 +13,7 @@ import linecache
 
 from labkit.course.catalogue import sources
 from labkit.course.config import config
-from labkit.course.lesson import load
+from labkit.course.source.lesson import load
 
 
 class Run:

@@ -13,7 +13,7 @@ import pytest
 
 from labkit.course.catalogue import CHAPTERS, readable
 from labkit.course.config import config
-from labkit.distributed.tf_turns import free_ports
+from labkit.distributed.tensorflow.turns import free_ports
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = [

@@ -9,13 +9,15 @@ from functools import cache
 
 import pytest
 
-from labkit.course import claims, folders, links, rules, source_rules
+from labkit.course import folders
 from labkit.course.catalogue import Course, sources
 from labkit.course.config import config
-from labkit.course.draft import draft
-from labkit.course.lesson import TWINS, stem_of
+from labkit.course.lesson_rules import links, rules, source_rules
+from labkit.course.lesson_rules.output_rules import counts
 from labkit.course.notebook import Notebook, read_stored
-from labkit.course.output_rules import counts
+from labkit.course.pages import claims
+from labkit.course.source.draft import draft
+from labkit.course.source.lesson import TWINS, stem_of
 from labkit.course.verify import out_of_sync, refusals
 
 CONFIG = config()

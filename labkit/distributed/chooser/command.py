@@ -19,7 +19,7 @@ from labkit.distributed.chooser.models import found, longest, model_of, own_mode
 from labkit.distributed.chooser.need import HOUR, Need, above_zero
 from labkit.distributed.chooser.offers import offered
 from labkit.distributed.chooser.report import show
-from labkit.distributed.language_models import LanguageModel
+from labkit.distributed.costs.language_models import LanguageModel
 from labkit.hardware import Machine
 
 SHAPE = ("layers", "width", "heads", "kv_heads", "mlp_width", "vocabulary")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from labkit.distributed.chooser.links import cluster_of
 from labkit.distributed.chooser.need import Need, Plan
 from labkit.distributed.chooser.reckoning import Reckoned, largest, number, reckon, total
-from labkit.distributed.cost_model import CostModel
+from labkit.distributed.costs.cost_model import CostModel
 from labkit.hardware import Machine
 
 NOTHING = reckon("B", "one machine sends nothing", 0)

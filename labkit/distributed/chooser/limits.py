@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from labkit.distributed.chooser.need import Need, Plan, above_zero
-from labkit.distributed.inference_costs import MEMORY_SHARE
+from labkit.distributed.costs.inference_costs import MEMORY_SHARE
 from labkit.errors import whole
 from labkit.hardware import Machine
 

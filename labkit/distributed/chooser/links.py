@@ -1,8 +1,8 @@
 """Which links join several machines of a kind: those of `clusters.toml`."""
 
 from labkit.distributed.chooser.need import LinksUnknownError
-from labkit.distributed.clusters import Cluster, clusters
-from labkit.distributed.cost_model import CostModel
+from labkit.distributed.costs.clusters import Cluster, clusters
+from labkit.distributed.costs.cost_model import CostModel
 from labkit.hardware import Machine
 
 NO_LINK = CostModel(latency=0.0, bandwidth=float("inf"))  # of a machine that is alone

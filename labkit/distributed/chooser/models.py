@@ -9,7 +9,7 @@ import math
 from dataclasses import replace
 
 from labkit.distributed.chooser.need import above_zero
-from labkit.distributed.language_models import LanguageModel, language_model
+from labkit.distributed.costs.language_models import LanguageModel, language_model
 from labkit.errors import whole
 
 HEAD_WIDTH = 128

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from labkit.distributed.chooser.reckoning import Reckoned, Sum
-from labkit.distributed.cost_model import CostModel
+from labkit.distributed.costs.cost_model import CostModel
 from labkit.hardware import Machine
 
 HOUR = 3600  # s

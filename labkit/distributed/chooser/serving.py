@@ -17,7 +17,7 @@ from labkit.distributed.chooser.formats import bytes_of
 from labkit.distributed.chooser.models import context_of, found
 from labkit.distributed.chooser.need import HOUR, Efficiency, Plan, above_zero
 from labkit.distributed.chooser.reckoning import Sum, number, reckon
-from labkit.distributed.language_models import LanguageModel
+from labkit.distributed.costs.language_models import LanguageModel
 from labkit.errors import whole
 from labkit.hardware import Machine
 

@@ -14,12 +14,12 @@ from labkit.distributed.chooser.models import context_of, found
 from labkit.distributed.chooser.need import Efficiency, Need, Plan, above_zero
 from labkit.distributed.chooser.reckoning import Reckoned, number, reckon, total
 from labkit.distributed.chooser.serving import OPERATORS
-from labkit.distributed.clusters import Cluster
-from labkit.distributed.cost_model import CostModel
-from labkit.distributed.language_models import LanguageModel
-from labkit.distributed.layouts import Layout
-from labkit.distributed.memory_model import RankMemory, bytes_of_rank
-from labkit.distributed.step_model import StepTerms, predict_step
+from labkit.distributed.costs.clusters import Cluster
+from labkit.distributed.costs.cost_model import CostModel
+from labkit.distributed.costs.language_models import LanguageModel
+from labkit.distributed.costs.layouts import Layout
+from labkit.distributed.costs.memory_model import RankMemory, bytes_of_rank
+from labkit.distributed.costs.step_model import StepTerms, predict_step
 from labkit.errors import whole
 from labkit.hardware import Machine
 from labkit.provenance import rounded

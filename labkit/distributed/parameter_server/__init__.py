@@ -14,7 +14,7 @@ _HOMES = {
     "Shard": "shard",
     "Server": "server",
     "Client": "client",
-    "Cluster": "cluster",
+    "Cluster": "processes.cluster",
     "Run": "run",
     "ServerError": "errors",
     "WireError": "errors",

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from labkit.distributed.parameter_server.link import TIMEOUT, Link, by_name
+from labkit.distributed.parameter_server.protocol.link import TIMEOUT, Link, by_name
 
 if TYPE_CHECKING:
     import torch

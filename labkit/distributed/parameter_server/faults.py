@@ -47,7 +47,7 @@ class Trained(Protocol):
 
 
 class Cluster(Protocol):
-    """What a fault needs of a cluster (cluster.py, which imports this module)."""
+    """What a fault needs of a cluster (processes/cluster.py, which imports this module)."""
 
     copies: tuple[str | None, ...]
 

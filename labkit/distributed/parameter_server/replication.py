@@ -19,8 +19,8 @@ ended does not come back during the training; with either, two servers could ser
 that is silent or not reached may be alive: nothing is acknowledged then.
 
 So is a stranger who has taken a dead copy's port: he reads and changes nothing, but the training
-ends. A cluster of this machine has no ports (crew.py). Where roles are started one by one, as by
-train_ps.py, any user of the copy's host can do so. Lesson faults.
+ends. A cluster of this machine has no ports (processes/crew.py). Where roles are started one by
+one, as by train_ps.py, any user of the copy's host can do so. Lesson faults.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from labkit.distributed.parameter_server.errors import ServerError
-from labkit.distributed.parameter_server.link import PAUSE, TIMEOUT, Link
 from labkit.distributed.parameter_server.notes import Push
+from labkit.distributed.parameter_server.protocol.link import PAUSE, TIMEOUT, Link
 
 if TYPE_CHECKING:
     import torch

@@ -26,12 +26,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labkit.distributed.door import Door, leave, listening
+from labkit.distributed.connections.door import Door, leave, listening
+from labkit.distributed.connections.seals import ForgedError, Seals
 from labkit.distributed.parameter_server.errors import ServerError, WireError
+from labkit.distributed.parameter_server.protocol.talk import Talk
+from labkit.distributed.parameter_server.protocol.wire import Wire
 from labkit.distributed.parameter_server.replication import Standing, Unanswered
-from labkit.distributed.parameter_server.talk import Talk
-from labkit.distributed.parameter_server.wire import Wire
-from labkit.distributed.seals import ForgedError, Seals
 
 if TYPE_CHECKING:
     from labkit.distributed.parameter_server.shard import Shard

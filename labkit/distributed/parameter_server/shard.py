@@ -16,11 +16,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import astuple
 from typing import TYPE_CHECKING, Any
 
-from labkit.distributed.parameter_server.gate import Gate
-from labkit.distributed.parameter_server.limits import Limit
 from labkit.distributed.parameter_server.notes import Note, Pulled, Push
+from labkit.distributed.parameter_server.protocol.gate import Gate
+from labkit.distributed.parameter_server.protocol.limits import Limit
+from labkit.distributed.parameter_server.protocol.turns import Event
 from labkit.distributed.parameter_server.rules import Rule
-from labkit.distributed.parameter_server.turns import Event
 
 if TYPE_CHECKING:
     import torch

@@ -15,13 +15,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from labkit.distributed.parameter_server.errors import ServerError
-from labkit.distributed.parameter_server.link import Link, by_name
-from labkit.distributed.parameter_server.roles import Begin, Go
+from labkit.distributed.parameter_server.processes.roles import Begin, Go
+from labkit.distributed.parameter_server.protocol.link import Link, by_name
 from labkit.distributed.parameter_server.run import Run, run_of
 
 if TYPE_CHECKING:
     from labkit.distributed.parameter_server.arrivals import Arrivals
-    from labkit.distributed.parameter_server.crew import Crew
+    from labkit.distributed.parameter_server.processes.crew import Crew
 
 GLANCE = 0.01  # seconds between two looks at a server's count
 

@@ -8,9 +8,9 @@ The same for a real board and the virtual one: nothing but `read` and `write` of
 
 from functools import cache
 
-from labkit.fpga.accelerator import REGISTERS, RESET, START, STATUS
-from labkit.fpga.accelerator_parameters import Folding, Shapes
 from labkit.fpga.board.errors import BoardError
+from labkit.fpga.convnet.accelerator import REGISTERS, RESET, START, STATUS
+from labkit.fpga.convnet.accelerator_parameters import Folding, Shapes
 from labkit.provenance import Quantity, counted
 
 KIND = "labkit:rtl:accelerator"  # vendor, library and name of the IP

@@ -15,12 +15,12 @@ import weakref
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from labkit.fpga.board import compatibility, pynq_cache
 from labkit.fpga.board.design import Design
 from labkit.fpga.board.errors import BoardError
-from labkit.fpga.board.machine import Machine
-from labkit.fpga.board.reconnect import wait_for_clients
-from labkit.fpga.board.server import PORT, Server, own_addresses
+from labkit.fpga.board.hardware.machine import Machine
+from labkit.fpga.board.pynq_package import compatibility, pynq_cache
+from labkit.fpga.board.pynq_package.reconnect import wait_for_clients
+from labkit.fpga.board.services.server import PORT, Server, own_addresses
 from labkit.fpga.board.traffic import Event
 
 DEVICES = "PYNQ_REMOTE_DEVICES"  # the addresses of pynq's boards

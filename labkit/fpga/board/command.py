@@ -4,18 +4,19 @@ It listens at a socket file of this user alone. At an address such as 127.0.0.1,
 computer can read and change it: pynq sends no secret that could be asked for.
 The names of buffers cannot be guessed, but whoever programs a DMA reaches them by their addresses;
 registers, designs and files are open to every caller. Who fills the memory for buffers leaves none
-to the others until the board is started anew: nobody has a share of his own. slow_calls.py says how
-far slow clients can disturb the others.
+to the others until the board is started anew: nobody has a share of his own. services/slow_calls.py
+says how far slow clients can disturb the others.
 """
 
 import signal
 import time
 from types import FrameType
 
-from labkit.fpga.board import compatibility, designs
+from labkit.fpga.board import designs
 from labkit.fpga.board.board import DEVICES, VirtualBoard
 from labkit.fpga.board.errors import BoardError
-from labkit.fpga.board.server import is_open
+from labkit.fpga.board.pynq_package import compatibility
+from labkit.fpga.board.services.server import is_open
 from labkit.fpga.errors import RTLError
 
 OPEN = "Every user of this computer can read, change and fill this board."

@@ -13,9 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labkit.fpga.accelerator_words import BYTES, WORDS_PER_IMAGE, images_per_job, job_words, logits
 from labkit.fpga.board.accelerator_registers import KIND, driver_type
 from labkit.fpga.board.errors import BoardError
+from labkit.fpga.convnet.accelerator_words import (
+    BYTES,
+    WORDS_PER_IMAGE,
+    images_per_job,
+    job_words,
+    logits,
+)
 from labkit.provenance import Quantity, counted
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from functools import cached_property
 from pathlib import Path
 
 from labkit.fpga.board.bitstream import bit_file
+from labkit.fpga.board.hardware.registers import Register
+from labkit.fpga.board.hardware.wires import Wires, wires
 from labkit.fpga.board.hwh import handoff
-from labkit.fpga.board.registers import Register
-from labkit.fpga.board.wires import Wires, wires
-from labkit.fpga.models import Model, compiled
 from labkit.fpga.sources import Source, Sources, read_sources
+from labkit.fpga.toolchain.models import Model, compiled
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 
-from labkit.fpga import accelerator
-from labkit.fpga.accelerator_parameters import Folding, Shapes, refuse_lanes
 from labkit.fpga.board.design import Design
-from labkit.fpga.board.registers import Register
+from labkit.fpga.board.hardware.registers import Register
+from labkit.fpga.convnet import accelerator
+from labkit.fpga.convnet.accelerator_parameters import Folding, Shapes, refuse_lanes
+from labkit.fpga.convnet.own_modules import blamed, with_own
 from labkit.fpga.errors import RTLError
 from labkit.fpga.library import library
-from labkit.fpga.own_modules import blamed, with_own
 
 _FIELDS = {
     "CONTROL": {"START": (0, 1), "RESET": (1, 1)},
@@ -53,8 +53,9 @@ def convnet(
 ) -> Design:
     """The accelerator (rtl/accelerator.sv); raises ValueError as `Accelerator` does.
 
-    own   modules of the learner's, name -> text, in their places: see `labkit.fpga.own_modules`.
-          Then it is compiled here, and RTLError names the learner's module that a tool refuses.
+    own   modules of the learner's, name -> text, in their places: see
+          `labkit.fpga.convnet.own_modules`. Then it is compiled here, and RTLError names the
+          learner's module that a tool refuses.
     """
     folding = folding or Folding()
     shapes = shapes or Shapes()

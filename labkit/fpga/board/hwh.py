@@ -1,16 +1,16 @@
 """The `.hwh` file of a design: what pynq reads to know which IP is at which address.
 
 It has what Vivado writes, as far as pynq 4.0 reads it. One entry is not Vivado's for this chip:
-`PSU__..._FREQMHZ`, without which pynq 4.0.0 fails (`foreign_hwh.py`).
+`PSU__..._FREQMHZ`, without which pynq 4.0.0 fails (`pynq_package/foreign_hwh.py`).
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from labkit.fpga.board import addresses, dma
-from labkit.fpga.board.registers import Register
-from labkit.fpga.board.wires import Wires
+from labkit.fpga.board.hardware import addresses, dma
+from labkit.fpga.board.hardware.registers import Register
+from labkit.fpga.board.hardware.wires import Wires
 
 PROCESSOR = "processing_system7_0"
 MASTER = "M_AXI_GP0"

@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from labkit.fpga.board import pynq_cache
 from labkit.fpga.board.design import Design
-from labkit.fpga.board.dma_channel import Channel
 from labkit.fpga.board.errors import BoardError
-from labkit.fpga.board.machine import Machine
+from labkit.fpga.board.hardware.dma_channel import Channel
+from labkit.fpga.board.hardware.machine import Machine
+from labkit.fpga.board.pynq_package import pynq_cache
 
 
 class PrivateBoard:
@@ -138,7 +138,12 @@ def _device_class() -> type:
     from pynq.pl_server.device import Device
     from pynq.pl_server.remote_device import RemoteDevice
 
-    from labkit.fpga.board import buffer_service, device_service, gpio_service, mmio_service
+    from labkit.fpga.board.services import (
+        buffer_service,
+        device_service,
+        gpio_service,
+        mmio_service,
+    )
 
     class DirectDevice(RemoteDevice):
         """pynq's remote device, whose services are in this process."""

@@ -1,7 +1,7 @@
 // Clocks a design whose streams come from memory and go to memory: the data movers of an AXI DMA.
 //
 // One transfer at a time in each direction, a word in every cycle in which the design agrees. The
-// registers that start them are Python's (labkit/fpga/board/dma.py).
+// registers that start them are Python's (labkit/fpga/board/hardware/dma.py).
 
 #include "dma.h"
 

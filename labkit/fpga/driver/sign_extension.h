@@ -3,7 +3,7 @@
 // Verilator 5 takes a mask, a negation and an or. In a design full of products of small signed
 // numbers these cost more than the products: with shifts the accelerator runs a third faster.
 // Included before everything that Verilator wrote; its own functions keep existing, with names
-// that end in `_masked`. Tested by tests/fpga/test_sign_extension.py.
+// that end in `_masked`. Tested by tests/fpga/circuits/test_sign_extension.py.
 
 #pragma once
 

@@ -9,7 +9,7 @@
 // Ports   s_axi: AXI4-Lite, the registers of control_registers.
 //         s_axis: a job, one packet of 64-bit beats, in the order of section_router.
 //         m_axis: five words for each image, two int32 logits in each; `last` with the very last.
-// Timing  labkit/fpga/accelerator_cycles.py.
+// Timing  labkit/fpga/convnet/accelerator_cycles.py.
 // Lesson  the_network_as_a_pipeline.
 
 module accelerator #(

@@ -12,7 +12,7 @@
 //
 // Ports   beat: 64 bits, for the stream whose valid is 1. What each holds: section_router.
 //         y: stream of two int32 logits, five for each image.
-// Timing  labkit/fpga/accelerator_cycles.py.
+// Timing  labkit/fpga/convnet/accelerator_cycles.py.
 // Lesson  the_network_as_a_pipeline.
 
 module convnet #(

@@ -1,6 +1,6 @@
 // The accelerator without its registers: it starts by itself, and shows which layers work.
 //
-// Its convnet has one more port, `moves`: labkit/fpga/pipeline_runs.py adds it.
+// Its convnet has one more port, `moves`: labkit/fpga/convnet/pipeline_runs.py adds it.
 //
 // Ports   images: how many the job has, held. s: stream of its beats. y: stream of its results.
 //         moves: bit 0 and 1 if conv1 and conv2 hand over a word, bit 2 if fc1 takes weights.

@@ -7,7 +7,7 @@ import torch
 
 from labkit.gpu.kernels import Plan
 from labkit.gpu.report.timing import Host, Prepare, Tensors, Timing
-from labkit.gpu.tensors import launch
+from labkit.gpu.training.tensors import launch
 from labkit.provenance import Quantity, measured
 
 Shape = tuple[int, ...]

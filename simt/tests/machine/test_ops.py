@@ -24,7 +24,7 @@ PLAIN = [
     for name, row in ops.INSTRUCTIONS.items()
     for kind in sorted(row.types)
     if set(row.operands) <= NUMBERS | {"result", "function"} and "result" in row.operands
-    if name != "MMA"  # the whole warp's: tests/gpu/test_tensor_core.py
+    if name != "MMA"  # the whole warp's: tests/gpu/layers/test_tensor_core.py
 ]
 POISON = 77
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from labkit.cli import main
-from labkit.distributed.language_models import language_models
+from labkit.distributed.costs.language_models import language_models
 from labkit.hardware import machines
 
 

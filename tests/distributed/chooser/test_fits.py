@@ -12,8 +12,8 @@ from labkit.distributed.chooser.images import image, train_convnet
 from labkit.distributed.chooser.limits import Limits
 from labkit.distributed.chooser.serving import serve
 from labkit.distributed.chooser.training import train
-from labkit.distributed.language_models import language_models
-from labkit.fpga.accelerator_parameters import Folding
+from labkit.distributed.costs.language_models import language_models
+from labkit.fpga.convnet.accelerator_parameters import Folding
 from labkit.hardware import machine, machines
 from labkit_lessons.fpga.folding_under_a_budget.accelerator_timeline import job_cycles
 

@@ -10,8 +10,8 @@ import pytest
 
 from labkit.cli import main
 from labkit.distributed.chooser import Limits, choose, serve, train
-from labkit.distributed.clusters import cluster
-from labkit.distributed.published_scaling import (
+from labkit.distributed.costs.clusters import cluster
+from labkit.distributed.costs.published_scaling import (
     of_decoding,
     published_result,
     published_results,

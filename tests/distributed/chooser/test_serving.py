@@ -2,10 +2,10 @@
 
 import pytest
 
-from labkit.distributed import inference_costs
 from labkit.distributed.chooser.models import model_of, own_model
 from labkit.distributed.chooser.serving import serve
-from labkit.distributed.language_models import language_model
+from labkit.distributed.costs import inference_costs
+from labkit.distributed.costs.language_models import language_model
 from labkit.hardware import machine
 from labkit_lessons.distributed.serving.simulation import Roofline, trace
 from labkit_lessons.distributed.serving.simulation import serve as simulate

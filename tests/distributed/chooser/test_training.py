@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from labkit.distributed.chooser.training import train
-from labkit.distributed.clusters import cluster
-from labkit.distributed.language_models import language_model
-from labkit.distributed.layouts import Layout
-from labkit.distributed.memory_model import bytes_of_rank
-from labkit.distributed.step_model import predict_step
+from labkit.distributed.costs.clusters import cluster
+from labkit.distributed.costs.language_models import language_model
+from labkit.distributed.costs.layouts import Layout
+from labkit.distributed.costs.memory_model import bytes_of_rank
+from labkit.distributed.costs.step_model import predict_step
 from labkit.hardware import machine
 
 

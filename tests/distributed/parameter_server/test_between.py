@@ -7,9 +7,9 @@ from contextlib import contextmanager, suppress
 import pytest
 import torch
 
-from labkit.distributed.handshake import new_secret
+from labkit.distributed.connections.handshake import new_secret
 from labkit.distributed.parameter_server import Asynchronous, Client, Server, ServerError, Shard
-from labkit.distributed.parameter_server.wire import packed
+from labkit.distributed.parameter_server.protocol.wire import packed
 
 ENOUGH = 60.0  # seconds: only ends a hang
 MODEL = "version 1: weight[4]"

@@ -8,11 +8,11 @@ from itertools import islice
 import pytest
 import torch
 
-from labkit.distributed.handshake import new_secret
+from labkit.distributed.connections.handshake import new_secret
 from labkit.distributed.parameter_server import Asynchronous, Client, Server, ServerError, Shard
-from labkit.distributed.parameter_server.link import Link, by_name
+from labkit.distributed.parameter_server.protocol.link import Link, by_name
 from labkit.distributed.parameter_server.replication import Copy
-from labkit.distributed.tf_turns import free_ports
+from labkit.distributed.tensorflow.turns import free_ports
 
 ENOUGH = 60.0  # seconds: only ends a hang
 MODEL = "version 1: weight[4]"

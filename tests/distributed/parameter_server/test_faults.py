@@ -5,9 +5,9 @@ import torch
 
 from labkit.distributed import LaunchError
 from labkit.distributed.parameter_server.checkpoint import CheckpointError, before
-from labkit.distributed.parameter_server.cluster import Cluster
 from labkit.distributed.parameter_server.faults import Fault, Saving, run_with_fault
 from labkit.distributed.parameter_server.problem import Photographs
+from labkit.distributed.parameter_server.processes.cluster import Cluster
 from labkit.distributed.parameter_server.rules import Asynchronous, Bounded, Synchronous
 from tests.night import others_by_night
 

@@ -7,10 +7,10 @@ import threading
 import pytest
 import torch
 
-from labkit.distributed.handshake import new_secret
+from labkit.distributed.connections.handshake import new_secret
 from labkit.distributed.parameter_server.client import Client
 from labkit.distributed.parameter_server.errors import ServerError
-from labkit.distributed.parameter_server.link import Link
+from labkit.distributed.parameter_server.protocol.link import Link
 from labkit.distributed.parameter_server.replication import Copy, Standing, Unanswered
 from labkit.distributed.parameter_server.rules import Asynchronous
 from labkit.distributed.parameter_server.server import Server

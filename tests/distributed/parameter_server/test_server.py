@@ -10,8 +10,8 @@ from contextlib import ExitStack, contextmanager, suppress
 import pytest
 import torch
 
-from labkit.distributed import door
-from labkit.distributed.handshake import new_secret, prove
+from labkit.distributed.connections import door
+from labkit.distributed.connections.handshake import new_secret, prove
 from labkit.distributed.parameter_server import (
     Asynchronous,
     Client,
@@ -21,10 +21,10 @@ from labkit.distributed.parameter_server import (
     Synchronous,
 )
 from labkit.distributed.parameter_server import server as module
-from labkit.distributed.parameter_server import wire as wire_module
-from labkit.distributed.parameter_server.limits import Limit
+from labkit.distributed.parameter_server.protocol import wire as wire_module
+from labkit.distributed.parameter_server.protocol.limits import Limit
+from labkit.distributed.parameter_server.protocol.wire import Wire
 from labkit.distributed.parameter_server.replication import Copy
-from labkit.distributed.parameter_server.wire import Wire
 
 ENOUGH = 60.0  # seconds: only ends a hang
 MODEL = "version 1: weight[7]"

@@ -15,7 +15,7 @@ from labkit.distributed.parameter_server import (
     ServerError,
     Synchronous,
 )
-from labkit.distributed.parameter_server.limits import Limit
+from labkit.distributed.parameter_server.protocol.limits import Limit
 from labkit.distributed.parameter_server.shard import Shard
 
 ENOUGH = 300.0  # seconds: only ends a hang

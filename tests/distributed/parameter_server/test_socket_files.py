@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from labkit.distributed.door import listening
-from labkit.distributed.parameter_server.cluster import Cluster
+from labkit.distributed.connections.door import listening
+from labkit.distributed.parameter_server.processes.cluster import Cluster
 from labkit.distributed.parameter_server.rules import Asynchronous
 from tests.distributed.parameter_server.toy_jobs import Sum
 

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from labkit.distributed import hosts
-from labkit.distributed.handshake import new_secret
-from labkit.distributed.host_programs import programs
+from labkit.distributed.connections.handshake import new_secret
+from labkit.distributed.links import hosts
+from labkit.distributed.links.host_programs import programs
 from labkit.distributed.parameter_server import Photographs, problem
 from labkit.distributed.parameter_server.checkpoint import load_checkpoint
 from labkit.distributed.parameter_server.client import Client
-from labkit.distributed.tf_turns import free_ports
+from labkit.distributed.tensorflow.turns import free_ports
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAM = ROOT / "chapters" / "04_distributed" / "train_ps.py"
@@ -166,7 +166,7 @@ def test_sentences_instead_of_tracebacks(capfd, secret):
 
 
 @pytest.mark.night(
-    instead="tests/distributed/test_hosts.py::test_a_cut_cable_carries_nothing_and_a_connection_outlives_it"
+    instead="tests/distributed/links/test_hosts.py::test_a_cut_cable_carries_nothing_and_a_connection_outlives_it"
 )
 @needs_hosts
 def test_on_two_hosts_with_a_cable_that_is_cut(tmp_path, secret):

@@ -11,7 +11,7 @@ from labkit.distributed import launch
 from labkit.distributed.collectives import ring_all_reduce
 from labkit.distributed.gpt.model import GPT, Config, loss_of
 from labkit.distributed.gpt.training import Plan, train
-from labkit.distributed.live_bytes import bytes_of
+from labkit.distributed.launching.live_bytes import bytes_of
 from labkit.distributed.messages import recorded
 from labkit.distributed.tensor_parallel.counting import counted_calls
 from labkit.distributed.tensor_parallel.dtensor import (

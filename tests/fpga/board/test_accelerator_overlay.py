@@ -2,7 +2,7 @@
 
 import pytest
 
-from labkit.fpga.board import pynq_cache
+from labkit.fpga.board.pynq_package import pynq_cache
 from tests.fpga.board.pynq_process import run_python
 
 pytestmark = pytest.mark.skipif(not pynq_cache.files(), reason="pynq is not installed")
@@ -12,7 +12,7 @@ def test_twenty_photographs_bit_by_bit():
     printed = run_python("""
         from labkit import convnet
         from labkit.datasets import cifar10
-        from labkit.fpga.accelerator_words import job_words, logits
+        from labkit.fpga.convnet.accelerator_words import job_words, logits
         from labkit.fpga.quantize import quantize
 
         data = cifar10("sample")
@@ -57,7 +57,7 @@ def test_jobs_that_cannot_end_and_one_that_is_cut_off():
     printed = run_python("""
         from labkit import convnet
         from labkit.datasets import cifar10
-        from labkit.fpga.accelerator_words import job_words
+        from labkit.fpga.convnet.accelerator_words import job_words
         from labkit.fpga.quantize import quantize
 
         data = cifar10("sample")

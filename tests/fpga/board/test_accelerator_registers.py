@@ -2,10 +2,10 @@
 
 import pytest
 
-from labkit.fpga.accelerator import REGISTERS, STATUS
-from labkit.fpga.accelerator_parameters import Folding, Shapes
 from labkit.fpga.board.accelerator_registers import FAULTS, AcceleratorRegisters
 from labkit.fpga.board.errors import BoardError
+from labkit.fpga.convnet.accelerator import REGISTERS, STATUS
+from labkit.fpga.convnet.accelerator_parameters import Folding, Shapes
 
 
 class Kept(AcceleratorRegisters):

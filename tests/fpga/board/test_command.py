@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 from labkit import cli
-from labkit.fpga.board import pynq_cache
 from labkit.fpga.board.command import OPEN, _how_to, serve
+from labkit.fpga.board.pynq_package import pynq_cache
 from tests.fpga.board.pynq_process import ROOT, run_python
 
 pytestmark = pytest.mark.skipif(not pynq_cache.files(), reason="pynq is not installed")
@@ -30,7 +30,7 @@ def test_a_board_for_another_process(ending, tmp_path):
                 import os
                 os.environ["PYNQ_REMOTE_DEVICES"] = "127.0.0.81"
                 from pynq import Overlay, allocate
-                from labkit.fpga.board import compatibility
+                from labkit.fpga.board.pynq_package import compatibility
                 compatibility.mend()
                 dma = {call}.axi_dma_0
                 sent, got = allocate(10, "u4"), allocate(10, "u4")

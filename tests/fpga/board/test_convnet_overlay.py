@@ -4,14 +4,14 @@ from textwrap import dedent
 
 import pytest
 
-from labkit.fpga.board import pynq_cache
+from labkit.fpga.board.pynq_package import pynq_cache
 from tests.fpga.board.pynq_process import run_python
 
 pytestmark = pytest.mark.skipif(not pynq_cache.files(), reason="pynq is not installed")
 BEGINNING = """
 from labkit import convnet
 from labkit.datasets import cifar10
-from labkit.fpga.accelerator_parameters import Folding
+from labkit.fpga.convnet.accelerator_parameters import Folding
 from labkit.fpga.board.convnet_overlay import ConvNetOverlay
 from labkit.fpga.quantize import quantize
 

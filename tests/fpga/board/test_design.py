@@ -6,7 +6,7 @@ import pytest
 
 from labkit.fpga.board import designs
 from labkit.fpga.board.design import Design
-from labkit.fpga.board.registers import Register
+from labkit.fpga.board.hardware.registers import Register
 from labkit.fpga.errors import RTLError
 from labkit.fpga.library import library
 

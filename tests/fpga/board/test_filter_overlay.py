@@ -2,7 +2,7 @@
 
 import pytest
 
-from labkit.fpga.board import pynq_cache
+from labkit.fpga.board.pynq_package import pynq_cache
 from tests.fpga.board.pynq_process import run_python
 
 pytestmark = pytest.mark.skipif(not pynq_cache.files(), reason="pynq is not installed")
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.skipif(not pynq_cache.files(), reason="pynq is not inst
 def test_frames_through_the_filter_and_what_it_refuses():
     printed = run_python("""
         from labkit.fpga.cycle_formulas import filter_cycles
-        from tests.fpga.test_rtl_filter import filtered
+        from tests.fpga.circuits.test_rtl_filter import filtered
 
         H, W = 11, 13
         rng = np.random.default_rng(0)
@@ -47,7 +47,7 @@ def test_frames_through_the_filter_and_what_it_refuses():
 
 def test_after_a_short_frame_the_next_one_is_right():
     printed = run_python("""
-        from tests.fpga.test_rtl_filter import filtered, of_a_packet
+        from tests.fpga.circuits.test_rtl_filter import filtered, of_a_packet
 
         H, W = 11, 13
         rng = np.random.default_rng(1)

@@ -6,9 +6,9 @@ same process. So the cycle register and the bytes that the DMA moved have to be 
 
 import pytest
 
-from labkit.fpga.accelerator_cycles import stream_beats
-from labkit.fpga.accelerator_words import BYTES, WORDS_PER_IMAGE, Folding
-from labkit.fpga.board import pynq_cache
+from labkit.fpga.board.pynq_package import pynq_cache
+from labkit.fpga.convnet.accelerator_cycles import stream_beats
+from labkit.fpga.convnet.accelerator_words import BYTES, WORDS_PER_IMAGE, Folding
 from labkit_lessons.fpga.folding_under_a_budget.accelerator_timeline import job_cycles
 from tests.fpga.board.pynq_process import run_python
 from tests.night import others_by_night

@@ -2,7 +2,7 @@
 
 import pytest
 
-from labkit.fpga.board import pynq_cache
+from labkit.fpga.board.pynq_package import pynq_cache
 from tests.fpga.board.pynq_process import run_python
 from tests.night import others_by_night
 

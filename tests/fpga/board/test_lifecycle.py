@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from labkit.fpga.board import pynq_cache, server
+from labkit.fpga.board.pynq_package import pynq_cache
+from labkit.fpga.board.services import server
 from tests.fpga.board.pynq_process import BEGINNING, ROOT, run_python
 
 pytestmark = pytest.mark.skipif(not pynq_cache.files(), reason="pynq is not installed")

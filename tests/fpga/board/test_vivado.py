@@ -7,12 +7,12 @@ from xml.etree import ElementTree
 import pytest
 
 import labkit.fpga.board
-from labkit.fpga import accelerator
 from labkit.fpga.board import designs
+from labkit.fpga.convnet import accelerator
 from labkit.fpga.library import library
-from labkit.fpga.lint import lint
-from labkit.fpga.models import compiled
 from labkit.fpga.sources import RTL, read_sources, without_comments
+from labkit.fpga.toolchain.lint import lint
+from labkit.fpga.toolchain.models import compiled
 
 FOLDER = Path(labkit.fpga.board.__file__).parent / "vivado"
 TCL = ("build", "package_ip", "block_design")

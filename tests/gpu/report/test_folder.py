@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from labkit.course import measured as measured_page
+from labkit.course.pages import measured as measured_page
 from labkit.gpu.report import folder
 from labkit.gpu.report.page import page, table
 from labkit.gpu.report.runner import SECTIONS

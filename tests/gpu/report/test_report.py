@@ -14,7 +14,7 @@ import pytest
 import torch
 from packaging.requirements import Requirement
 
-from labkit.course import measured
+from labkit.course.pages import measured
 from labkit.files import cache_folder
 from labkit.gpu.report import __main__ as command
 from labkit.gpu.report import folder, machine, runner, section
@@ -204,7 +204,7 @@ def test_a_section_finds_the_compiler_of_an_installed_cuda(monkeypatch, tmp_path
     assert os.environ["CUDA_HOME"] == str(tmp_path)
 
 
-@pytest.mark.night(instead="tests/course/test_measured.py")
+@pytest.mark.night(instead="tests/course/pages/test_measured.py")
 def test_every_prediction_has_a_lesson_on_the_page(dry_run):
     """`labkit build` refuses a report with a lesson that chapter 01's page does not have."""
     _, _, out = dry_run()

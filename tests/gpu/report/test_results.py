@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from labkit.gpu import cuda
-from labkit.gpu.kernel_exercise import judge_of
+from labkit.gpu.judging.kernel_exercise import judge_of
 from labkit.gpu.report import timing
 from labkit.gpu.report.sections import results
 from labkit.gpu.report.tasks import Bench

@@ -41,7 +41,7 @@ def test_what_a_section_makes_of_its_times(monkeypatch):
 
     Our side launches kernels of ours; the other side none.
     """
-    from labkit.gpu.tensors import launches
+    from labkit.gpu.training.tensors import launches
 
     def measure(task, device):
         tasks.append(task)

@@ -10,9 +10,9 @@ import numpy as np
 
 from labkit.checks.lesson_files import cases_of
 from labkit.convolutions import TELLING_SIZES, im2col, output_size
-from labkit.gpu.convolution_gradients import input_gradient, weight_gradients
-from labkit.gpu.exercise_data import whole_numbers
-from labkit.gpu.kernel_exercise import blocks, kernel_exercise
+from labkit.gpu.judging.convolution_gradients import input_gradient, weight_gradients
+from labkit.gpu.judging.exercise_data import whole_numbers
+from labkit.gpu.judging.kernel_exercise import blocks, kernel_exercise
 from labkit.reference import conv2d
 from labkit_lessons.gpu.convolution_kernels import solutions
 from labkit_lessons.gpu.convolution_kernels.wrong import conv2d_dw_kernel as wrong_dw

@@ -62,7 +62,7 @@ from labkit import check, convnet, datasets, figures, hardware, hint, predict, q
 from labkit.gpu import cuda, profile
 from labkit.gpu.kernels.direct_convolution import output_shape
 from labkit.gpu.kernels.reductions import block_sum
-from labkit.gpu.tensors import as_argument, kernel_device
+from labkit.gpu.training.tensors import as_argument, kernel_device
 from labkit_lessons.gpu.convolution_kernels.exercises import pixel_of
 
 # STUB:

@@ -7,7 +7,7 @@ import numpy as np
 from labkit import convolutions, reference
 from labkit.checks.lesson_files import LIBRARIES, WINDOWS, cases_of, exercise
 from labkit.convolutions import IN_FLOAT32, SAME_SHAPES, SQUARE_IMAGE, TELLING_SIZES
-from labkit.gpu.convolution_gradients import input_gradient, weight_gradients
+from labkit.gpu.judging.convolution_gradients import input_gradient, weight_gradients
 from labkit.provenance import counted
 from labkit.reference import conv2d
 from labkit_lessons.gpu.gradients_and_convolutions import solutions

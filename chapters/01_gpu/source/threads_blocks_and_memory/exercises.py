@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from labkit.checks.lesson_files import cases_of
-from labkit.gpu.cost_limits import worst_line
-from labkit.gpu.exercise_data import distinct
-from labkit.gpu.kernel_exercise import blocks, kernel_exercise
+from labkit.gpu.judging.cost_limits import worst_line
+from labkit.gpu.judging.exercise_data import distinct
+from labkit.gpu.judging.kernel_exercise import blocks, kernel_exercise
 from labkit_lessons.gpu.threads_blocks_and_memory import solutions
 from labkit_lessons.gpu.threads_blocks_and_memory.wrong import block_sum as wrong_sum
 from labkit_lessons.gpu.threads_blocks_and_memory.wrong import relu_kernel as wrong_relu

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from labkit.checks.lesson_files import cases_of
-from labkit.gpu.cost_limits import worst_line
-from labkit.gpu.exercise_data import distinct
-from labkit.gpu.kernel_exercise import blocks, kernel_exercise
+from labkit.gpu.judging.cost_limits import worst_line
+from labkit.gpu.judging.exercise_data import distinct
+from labkit.gpu.judging.kernel_exercise import blocks, kernel_exercise
 from labkit_lessons.gpu.tiles import solutions
 from labkit_lessons.gpu.tiles.wrong import matmul_coalesced as wrong
 from labkit_lessons.gpu.tiles.wrong.matmul_registers import REGISTER_SLIPS

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
-from labkit.gpu.exercise_data import distinct
-from labkit.gpu.kernel_exercise import blocks, kernel_exercise
+from labkit.gpu.judging.exercise_data import distinct
+from labkit.gpu.judging.kernel_exercise import blocks, kernel_exercise
 from labkit_lessons.gpu.training import solutions
 from labkit_lessons.gpu.training.wrong import accumulate as wrong_total
 from labkit_lessons.gpu.training.wrong import bias_relu_pool as wrong_pool

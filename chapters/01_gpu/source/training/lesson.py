@@ -89,7 +89,7 @@ guesses = {
 
 # %%
 from labkit.datasets import cifar10
-from labkit.gpu import feeding, tensors
+from labkit.gpu.training import feeding, tensors
 
 device = tensors.kernel_device()  # "cuda" where a GPU runs the kernels, else "cpu"
 torch.backends.cudnn.allow_tf32 = False  # float32 shall be float32
@@ -285,14 +285,14 @@ accumulate = check("gpu.accumulate", accumulate)
 # ## Check
 #
 # Does your update train the real network?
-# `labkit.gpu.autograd.ConvNet` is the same network.
+# `labkit.gpu.training.autograd.ConvNet` is the same network.
 # PyTorch remembers the order of the layers, but forward and backward are kernels of the course, such as those of lessons 3 and 4; `launches` counts them by layer.
 # Three steps of 4 photographs, beside PyTorch:
 
 # %%
-from labkit.gpu.autograd import ConvNet
-from labkit.gpu.autograd import cross_entropy as our_loss
-from labkit.gpu.tensors import flat, launch, launches
+from labkit.gpu.training.autograd import ConvNet
+from labkit.gpu.training.autograd import cross_entropy as our_loss
+from labkit.gpu.training.tensors import flat, launch, launches
 
 ours, theirs = ConvNet(convnet.init(seed=0)).to(device), network()
 optimiser = torch.optim.SGD(theirs.parameters(), lr=0.01, momentum=0.9)
@@ -424,7 +424,7 @@ curves(runs)
 #
 # What may overlap without changing a number is what does not need the step's results: the *next* input.
 # From **pinned** memory, which stays in its place, the GPU fetches it by itself (`x.pin_memory()`, then `.to("cuda", non_blocking=True)`); on a second **stream**, a queue of work, it does so while kernels run.
-# `labkit.gpu.feeding.fed` does both, with memory that is pinned once; the stream that computes waits for the copy (`wait_stream`), and PyTorch is told which stream uses it (`record_stream`), or it would give its memory away too early.
+# `labkit.gpu.training.feeding.fed` does both, with memory that is pinned once; the stream that computes waits for the copy (`wait_stream`), and PyTorch is told which stream uses it (`record_stream`), or it would give its memory away too early.
 # Four steps on a T4, in turn and overlapped.
 # (If you have a GPU, its own copy is timed below the picture.)
 

@@ -143,12 +143,12 @@ def test_the_learners_update_trains_our_network(lesson):
 
 
 def test_without_our_kernels_no_launch_is_counted(lesson, monkeypatch):
-    import labkit.gpu.autograd
+    import labkit.gpu.training.autograd
 
     monkeypatch.setattr(
-        labkit.gpu.autograd, "ConvNet", lambda weights: convnet.torch_model(weights)
+        labkit.gpu.training.autograd, "ConvNet", lambda weights: convnet.torch_model(weights)
     )
-    monkeypatch.setattr(labkit.gpu.autograd, "cross_entropy", nn.functional.cross_entropy)
+    monkeypatch.setattr(labkit.gpu.training.autograd, "cross_entropy", nn.functional.cross_entropy)
     said, _ = lesson.again(OURS)
     assert "within 1 in 10,000: True" in said
     assert said.split("step:")[1].split() == ["update", "8"]

@@ -17,7 +17,7 @@ from collections.abc import Callable
 import numpy as np
 
 from labkit.shapes import fit, fit_integer
-from labkit.tpu.patches import Patches
+from labkit.tpu.matrix_unit.patches import Patches
 
 U_BFLOAT16 = 2.0**-8  # unit roundoff: half the step between 1 and the next
 U_FLOAT32 = 2.0**-24

@@ -11,8 +11,8 @@ import numpy as np
 
 from labkit.figures.shapes import bare, key, squares, write
 from labkit.figures.style import BLUE, CARD, INK, QUIET, SKY, Axes, Figure, canvas, show
-from labkit.tpu.grid import Cycle
-from labkit.tpu.systolic import Run
+from labkit.tpu.matrix_unit.grid import Cycle
+from labkit.tpu.matrix_unit.systolic import Run
 
 FILLS = {"computing": BLUE, "loading": "#f6d7ae", "passing": SKY, "idle": "#edf0f2"}
 NUMBERS = {"computing": CARD, "idle": "#5f6872"}  # colours of what stands on a fill; else INK

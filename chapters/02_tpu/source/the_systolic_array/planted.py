@@ -286,7 +286,7 @@ def cycles_in_place(M, K, N, rows, cols):
 
 
 def cycles_by_library(M, K, N, rows, cols):
-    from labkit.tpu.systolic import cycles as ours
+    from labkit.tpu.matrix_unit.systolic import cycles as ours
 
     return np.array([ours("ws", *size, rows, cols) for size in zip(M, K, N, strict=True)])
 

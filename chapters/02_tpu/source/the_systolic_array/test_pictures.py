@@ -5,7 +5,7 @@ import pytest
 from matplotlib.colors import to_hex
 
 from labkit.figures import style
-from labkit.tpu.systolic import SystolicArray
+from labkit.tpu.matrix_unit.systolic import SystolicArray
 from labkit_lessons.tpu.the_systolic_array import pictures
 
 

@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from labkit.tpu.systolic import SystolicArray
+from labkit.tpu.matrix_unit.systolic import SystolicArray
 from labkit_lessons.tpu.the_systolic_array.stepper import Stepper
 
 WORDS = {"#": "active", "~": "passing", "+": "loading"}

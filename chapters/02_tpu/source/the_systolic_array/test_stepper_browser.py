@@ -6,7 +6,7 @@ import nbformat
 import numpy as np
 import pytest
 
-from labkit.tpu.systolic import SystolicArray
+from labkit.tpu.matrix_unit.systolic import SystolicArray
 from labkit_lessons.tpu.the_systolic_array.pictures import numbering
 from labkit_lessons.tpu.the_systolic_array.stepper import Stepper
 from tests.notebooks import test_browser as course

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from labkit import figures, hardware
-from labkit.tpu import compiler, programs, systolic
+from labkit.tpu import compiler, programs
+from labkit.tpu.matrix_unit import systolic
 from labkit_lessons.tpu.what_the_compiler_makes_of_a_layer import layout_pictures, live
 from tests.notebooks.running import Run
 

@@ -4,9 +4,9 @@ import numpy as np
 
 from labkit.checks.lesson_files import cases_of
 from labkit.fpga import cycle_formulas as formulas
+from labkit.fpga.integers.packing import unpack
+from labkit.fpga.judging.rtl_exercise import Drive, rtl_exercise
 from labkit.fpga.library import library
-from labkit.fpga.packing import unpack
-from labkit.fpga.rtl_exercise import Drive, rtl_exercise
 from labkit_lessons.fpga.a_convolution_as_a_stream import solutions
 from labkit_lessons.fpga.a_convolution_as_a_stream.wrong import window_control as wrong_windows
 

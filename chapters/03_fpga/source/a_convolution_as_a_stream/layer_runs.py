@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from labkit.fpga.integer_layers import IntegerLayer
+from labkit.fpga.integers.integer_layers import IntegerLayer
+from labkit.fpga.integers.words import conv_weight_words, feature_maps, parameter_words, pixel_words
 from labkit.fpga.library import library
+from labkit.fpga.running.stalls import Stalls
 from labkit.fpga.simulate import Simulation, simulate
-from labkit.fpga.stalls import Stalls
-from labkit.fpga.words import conv_weight_words, feature_maps, parameter_words, pixel_words
 from labkit.provenance import Quantity
 
 

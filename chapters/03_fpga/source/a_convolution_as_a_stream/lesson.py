@@ -54,7 +54,8 @@ import numpy as np
 
 from labkit import check, convnet, figures, hint, predict, quiz
 from labkit.datasets import cifar10
-from labkit.fpga import hls, quantize, synthesize
+from labkit.fpga import quantize, synthesize
+from labkit.fpga.convnet import hls
 from labkit.fpga.library import library
 from labkit.provenance import counted
 from labkit_lessons.fpga.a_convolution_as_a_stream import layer_runs, stream_pictures

@@ -8,7 +8,7 @@ import numpy as np
 from labkit.figures.shapes import arrow, bare, box, write
 from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, QUIET, SKY, Axes, canvas, show
 from labkit.fpga import waveforms
-from labkit.fpga.packing import unpack
+from labkit.fpga.integers.packing import unpack
 from labkit.fpga.simulate import Simulation
 
 ROWS = ("top", "middle", "bottom")

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from labkit import figures
-from labkit.fpga import budget, cycle_formulas, hls
+from labkit.fpga import cycle_formulas
+from labkit.fpga.convnet import budget, hls
 from labkit.fpga.errors import RTLError
 from labkit_lessons.fpga.a_convolution_as_a_stream import stream_pictures
 from tests.notebooks.running import Run

@@ -5,9 +5,9 @@ import pytest
 
 from labkit.fpga import cycle_formulas
 from labkit.fpga.errors import RTLError
-from labkit.fpga.integer_layers import IntegerLayer
+from labkit.fpga.integers.integer_layers import IntegerLayer
+from labkit.fpga.integers.packing import unpack
 from labkit.fpga.library import library
-from labkit.fpga.packing import unpack
 from labkit_lessons.fpga.a_convolution_as_a_stream import layer_runs
 
 LATE = library("line_buffer")[0].read_text("utf-8").replace("words[next]", "words[now]")

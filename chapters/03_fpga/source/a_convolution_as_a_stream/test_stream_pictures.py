@@ -6,7 +6,7 @@ from matplotlib.colors import to_hex
 
 from labkit.figures import style
 from labkit.fpga import waveforms
-from labkit.fpga.packing import unpack
+from labkit.fpga.integers.packing import unpack
 from labkit_lessons.fpga.a_convolution_as_a_stream import layer_runs, stream_pictures
 
 

@@ -55,9 +55,9 @@ from labkit import check, convnet, figures, hint, predict, quiz
 from labkit.datasets import cifar10
 from labkit.fpga import quantize, simulate, synthesize, waveforms
 from labkit.fpga.errors import RTLError
-from labkit.fpga.given_modules import course_module
-from labkit.fpga.packing import unpack
-from labkit.fpga.words import ends, sum_words, term_words
+from labkit.fpga.integers.packing import unpack
+from labkit.fpga.integers.words import ends, sum_words, term_words
+from labkit.fpga.judging.given_modules import course_module
 from labkit.provenance import predicted
 
 # STUB:

@@ -5,7 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from labkit.fpga import budget, simulate, synthesize
+from labkit.fpga import simulate, synthesize
+from labkit.fpga.convnet import budget
 from tests.notebooks.running import Run
 
 WAVE, LAYER = 'busy = {"y"', "sums agree"

@@ -14,8 +14,8 @@ import numpy as np
 
 from labkit.figures.shapes import Place, arrow, bare, box, factors, name_rows, write
 from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, QUIET, SKY, Axes, canvas, show
-from labkit.fpga.accelerator_cycles import station_cycles
-from labkit.fpga.accelerator_parameters import Folding, Shapes
+from labkit.fpga.convnet.accelerator_cycles import station_cycles
+from labkit.fpga.convnet.accelerator_parameters import Folding, Shapes
 from labkit_lessons.fpga.folding_under_a_budget.accelerator_timeline import timeline
 from labkit_lessons.fpga.folding_under_a_budget.zynq_roofline import device_roof, point
 

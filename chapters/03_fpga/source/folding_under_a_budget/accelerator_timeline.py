@@ -12,9 +12,14 @@ number in it comes from a simulation. Lesson folding_under_a_budget.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from labkit.fpga.accelerator_cycles import OUTPUTS, QUEUES, cycles_per_value, section_beats
-from labkit.fpga.accelerator_parameters import Folding, Shapes
-from labkit.fpga.accelerator_words import BYTES, CONV2_CHANNEL_LANES, FC2_LANES, FC2_PRODUCTS
+from labkit.fpga.convnet.accelerator_cycles import OUTPUTS, QUEUES, cycles_per_value, section_beats
+from labkit.fpga.convnet.accelerator_parameters import Folding, Shapes
+from labkit.fpga.convnet.accelerator_words import (
+    BYTES,
+    CONV2_CHANNEL_LANES,
+    FC2_LANES,
+    FC2_PRODUCTS,
+)
 from labkit.fpga.cycle_formulas import REQUANTIZE_LATENCY, SKID_BUFFERS, tree_levels
 from labkit.provenance import Quantity, predicted
 

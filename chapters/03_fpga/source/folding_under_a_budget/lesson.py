@@ -54,10 +54,11 @@ import numpy as np
 
 from labkit import check, convnet, figures, hint, predict, quiz
 from labkit.datasets import cifar10
-from labkit.fpga import accelerator_report, budget, quantize
-from labkit.fpga.accelerator import Accelerator
-from labkit.fpga.accelerator_parameters import Folding
-from labkit.fpga.published import DESIGNS, predicted_rate
+from labkit.fpga import quantize
+from labkit.fpga.convnet import accelerator_report, budget
+from labkit.fpga.convnet.accelerator import Accelerator
+from labkit.fpga.convnet.accelerator_parameters import Folding
+from labkit.fpga.convnet.published import DESIGNS, predicted_rate
 from labkit.provenance import counted
 from labkit_lessons.fpga.folding_under_a_budget import accelerator_pictures, training_bytes
 

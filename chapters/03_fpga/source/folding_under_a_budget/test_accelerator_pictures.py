@@ -5,7 +5,7 @@ import re
 import pytest
 
 from labkit.figures import style
-from labkit.fpga.accelerator_parameters import Folding
+from labkit.fpga.convnet.accelerator_parameters import Folding
 from labkit.fpga.sources import RTL, without_comments
 from labkit_lessons.fpga.folding_under_a_budget import accelerator_pictures as pictures
 from labkit_lessons.fpga.folding_under_a_budget.accelerator_timeline import timeline

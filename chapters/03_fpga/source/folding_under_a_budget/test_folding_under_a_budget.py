@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from labkit import convnet, figures
-from labkit.fpga import accelerator_cycles, accelerator_report, budget, synthesize
-from labkit.fpga.accelerator_parameters import Folding
+from labkit.fpga import synthesize
+from labkit.fpga.convnet import accelerator_cycles, accelerator_report, budget
+from labkit.fpga.convnet.accelerator_parameters import Folding
 from labkit.fpga.library import library
 from labkit.fpga.sources import read_sources
-from labkit.fpga.yosys import read_commands, run_yosys
+from labkit.fpga.toolchain.yosys import read_commands, run_yosys
 from labkit.provenance import compiled
 from tests.notebooks.running import Run
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from labkit.fpga.budget import available
+from labkit.fpga.convnet.budget import available
 from labkit.provenance import counted
 from labkit_lessons.fpga.folding_under_a_budget import training_bytes as of
 

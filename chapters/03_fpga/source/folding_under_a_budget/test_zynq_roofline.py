@@ -4,7 +4,7 @@ import pytest
 
 from labkit import convnet
 from labkit.costs import step_costs
-from labkit.fpga.accelerator_parameters import Folding, Shapes
+from labkit.fpga.convnet.accelerator_parameters import Folding, Shapes
 from labkit.provenance import counted
 from labkit_lessons.fpga.folding_under_a_budget.zynq_roofline import (
     device_roof,

@@ -10,11 +10,11 @@ folding_under_a_budget.
 from dataclasses import dataclass
 from math import prod
 
-from labkit.fpga import budget
-from labkit.fpga.accelerator_cycles import layer_cycles, stream_beats
-from labkit.fpga.accelerator_parameters import Folding, Shapes
-from labkit.fpga.accelerator_report import multipliers_of
-from labkit.fpga.accelerator_words import BYTES
+from labkit.fpga.convnet import budget
+from labkit.fpga.convnet.accelerator_cycles import layer_cycles, stream_beats
+from labkit.fpga.convnet.accelerator_parameters import Folding, Shapes
+from labkit.fpga.convnet.accelerator_report import multipliers_of
+from labkit.fpga.convnet.accelerator_words import BYTES
 from labkit.provenance import Quantity, counted, predicted
 from labkit_lessons.fpga.folding_under_a_budget.accelerator_timeline import job_cycles
 

@@ -20,8 +20,8 @@ from math import prod
 
 import numpy as np
 
+from labkit.fpga.integers.requantize import INT8, requantize
 from labkit.fpga.quantize import QuantizedConvNet
-from labkit.fpga.requantize import INT8, requantize
 
 
 @dataclass(frozen=True)

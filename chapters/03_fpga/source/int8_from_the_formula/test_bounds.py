@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from labkit import convnet
 from labkit.datasets import cifar10
-from labkit.fpga.integer_layers import conv2d, linear
+from labkit.fpga.integers.integer_layers import conv2d, linear
 from labkit.fpga.quantize import quantize
 from labkit_lessons.fpga.int8_from_the_formula.bounds import (
     accumulator_bounds,

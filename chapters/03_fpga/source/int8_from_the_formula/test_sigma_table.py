@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from labkit.fpga.sources import read_sources
-from labkit.fpga.yosys import run_yosys
+from labkit.fpga.toolchain.yosys import run_yosys
 from labkit_lessons.fpga.int8_from_the_formula.sigma_table import SigmaTable, sigma
 
 EVERY = np.arange(-(2**15), 2**15)

@@ -6,8 +6,8 @@ Dense: an order of columns or weights is a shape, and a line names all of its ax
 import numpy as np
 
 from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
-from labkit.fpga.given_modules import COLUMN_COUNTER
-from labkit.fpga.rtl_exercise import Drive, rtl_exercise
+from labkit.fpga.judging.given_modules import COLUMN_COUNTER
+from labkit.fpga.judging.rtl_exercise import Drive, rtl_exercise
 from labkit_lessons.fpga.the_network_as_a_pipeline.solutions import SOLUTIONS
 from labkit_lessons.fpga.the_network_as_a_pipeline.wrong import columns as wrong_columns
 from labkit_lessons.fpga.the_network_as_a_pipeline.wrong import queue_depth as wrong_depth

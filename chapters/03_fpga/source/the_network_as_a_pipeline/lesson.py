@@ -53,10 +53,11 @@ import numpy as np
 
 from labkit import check, convnet, figures, hint, predict, quiz
 from labkit.datasets import cifar10
-from labkit.fpga import pipeline_runs, quantize, simulate, waveforms
-from labkit.fpga.accelerator import START, Accelerator
-from labkit.fpga.accelerator_words import logits
-from labkit.fpga.given_modules import COLUMN_COUNTER
+from labkit.fpga import quantize, simulate, waveforms
+from labkit.fpga.convnet import pipeline_runs
+from labkit.fpga.convnet.accelerator import START, Accelerator
+from labkit.fpga.convnet.accelerator_words import logits
+from labkit.fpga.judging.given_modules import COLUMN_COUNTER
 from labkit_lessons.fpga.the_network_as_a_pipeline import pipeline_pictures
 
 # STUB:

@@ -16,7 +16,7 @@ from labkit.figures.shapes import arrow, write
 from labkit.figures.style import BLUE, CARD, INK, PALE, QUIET, SKY, Axes, canvas, show
 
 if TYPE_CHECKING:
-    from labkit.fpga.pipeline_runs import WatchedRun
+    from labkit.fpga.convnet.pipeline_runs import WatchedRun
 
 SPAN = 256  # cycles that are drawn as one
 

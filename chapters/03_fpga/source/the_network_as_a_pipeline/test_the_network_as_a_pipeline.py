@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from labkit import figures
-from labkit.fpga import cycle_formulas, pipeline_runs
-from labkit.fpga.accelerator_cycles import section_beats
-from labkit.fpga.accelerator_parameters import Folding, Shapes
+from labkit.fpga import cycle_formulas
+from labkit.fpga.convnet import pipeline_runs
+from labkit.fpga.convnet.accelerator_cycles import section_beats
+from labkit.fpga.convnet.accelerator_parameters import Folding, Shapes
 from labkit_lessons.fpga.the_network_as_a_pipeline import pipeline_pictures
 from labkit_lessons.fpga.the_network_as_a_pipeline.exercises import deepest
 from tests.notebooks.running import Run

@@ -51,13 +51,17 @@ import torch
 from labkit import check, convnet, figures, hint, last_right, predict, quiz
 from labkit.datasets import cifar10
 from labkit.fpga import VirtualBoard, quantize
-from labkit.fpga.accelerator_words import job_words
 from labkit.fpga.board import Design, designs
 from labkit.fpga.board.convnet_overlay import ConvNetOverlay
-from labkit.fpga.board.silence import said
+from labkit.fpga.board.hardware.silence import said
 from labkit.fpga.board.timeline import timeline
-from labkit.fpga.given_modules import NEGATIVE, QUEUE, course_module  # NEGATIVE: to be repaired
-from labkit.fpga.own_modules import OWN_MODULES
+from labkit.fpga.convnet.accelerator_words import job_words
+from labkit.fpga.convnet.own_modules import OWN_MODULES
+from labkit.fpga.judging.given_modules import (  # NEGATIVE: to be repaired
+    NEGATIVE,
+    QUEUE,
+    course_module,
+)
 from labkit.provenance import counted, measured, predicted
 
 # STUB:

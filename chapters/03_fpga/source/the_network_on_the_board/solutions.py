@@ -7,7 +7,7 @@ Edit that, and build again. The code is as dense as it stands in the lesson.
 
 import numpy as np
 
-from labkit.fpga.board.late_pynq import allocate
+from labkit.fpga.board.pynq_package.late_pynq import allocate
 
 
 def run_job(accelerator, dma, words, images):

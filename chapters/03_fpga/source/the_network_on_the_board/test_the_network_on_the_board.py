@@ -5,9 +5,10 @@ Its cells run in a process of their own: pynq keeps its board for the life of a 
 
 import pytest
 
-from labkit.fpga import accelerator_report, place_and_route
-from labkit.fpga.accelerator_parameters import Folding
-from labkit.fpga.board import pynq_cache
+from labkit.fpga import place_and_route
+from labkit.fpga.board.pynq_package import pynq_cache
+from labkit.fpga.convnet import accelerator_report
+from labkit.fpga.convnet.accelerator_parameters import Folding
 from labkit.fpga.library import library
 from tests.fpga.board.pynq_process import run_python
 
@@ -127,7 +128,7 @@ def test_the_loopback_holds_sixteen_words():
     found = said("""
         with VirtualBoard(designs.loopback_of_bytes()) as again:
             from pynq import Overlay, allocate
-            from labkit.fpga.board.silence import said
+            from labkit.fpga.board.hardware.silence import said
             for words in (16, 17):
                 dma = Overlay(again.bitstream).axi_dma_0
                 x = allocate(words, "u1")
@@ -142,7 +143,7 @@ def test_the_loopback_holds_sixteen_words():
 def test_the_lesson_leaves_nothing():
     found = said("""
         import threading
-        from labkit.fpga.board import pynq_cache
+        from labkit.fpga.board.pynq_package import pynq_cache
         print([t.name for t in threading.enumerate() if "virtual-board" in t.name])
         print([path for path in pynq_cache.files() if path.exists()])
         print(os.environ.get("PYNQ_REMOTE_DEVICES"))

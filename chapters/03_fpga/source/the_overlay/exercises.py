@@ -9,8 +9,8 @@ from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
 from labkit.checks.phrasing import are
 from labkit.fpga.board.design import Design
 from labkit.fpga.board.private import PrivateBoard
-from labkit.fpga.board_exercise import board_exercise
-from labkit.fpga.rtl_exercise import Drive, rtl_exercise
+from labkit.fpga.judging.board_exercise import board_exercise
+from labkit.fpga.judging.rtl_exercise import Drive, rtl_exercise
 from labkit.fpga.simulate import Simulation
 from labkit_lessons.fpga.the_overlay import solutions
 from labkit_lessons.fpga.the_overlay.wrong import send_rows as wrong_writes

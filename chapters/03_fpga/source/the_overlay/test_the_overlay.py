@@ -6,7 +6,7 @@ Its cells run in a process of their own: pynq keeps its board for the life of a 
 import numpy as np
 import pytest
 
-from labkit.fpga.board import pynq_cache
+from labkit.fpga.board.pynq_package import pynq_cache
 from labkit_lessons.fpga.the_overlay.exercises import PICTURES, pictures
 from tests.fpga.board.pynq_process import run_python
 
@@ -142,7 +142,7 @@ def test_writes_that_are_right_nowhere_are_told():
 def test_the_lesson_leaves_nothing():
     found = said("""
         import threading
-        from labkit.fpga.board import pynq_cache
+        from labkit.fpga.board.pynq_package import pynq_cache
         print([t.name for t in threading.enumerate() if "virtual-board" in t.name])
         print([path for path in pynq_cache.files() if path.exists()])
         print(os.environ.get("PYNQ_REMOTE_DEVICES"))

@@ -12,12 +12,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from labkit.fpga import arguments
-from labkit.fpga.cpp import compile_cpp, kept
 from labkit.fpga.errors import RTLError
-from labkit.fpga.lint import lint
 from labkit.fpga.sources import Source, Sources, read_sources
-from labkit.fpga.tools import installed_version, last_line, run_tool
-from labkit.fpga.verilated import (
+from labkit.fpga.toolchain.cpp import compile_cpp, kept
+from labkit.fpga.toolchain.lint import lint
+from labkit.fpga.toolchain.tools import installed_version, last_line, run_tool
+from labkit.fpga.toolchain.verilated import (
     RUNTIME,
     include_options,
     run_verilator,

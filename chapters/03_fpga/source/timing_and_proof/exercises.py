@@ -3,8 +3,8 @@
 import numpy as np
 
 from labkit.checks.lesson_files import cases_of
-from labkit.fpga.given_modules import QUEUE
-from labkit.fpga.rtl_exercise import Drive, rtl_exercise
+from labkit.fpga.judging.given_modules import QUEUE
+from labkit.fpga.judging.rtl_exercise import Drive, rtl_exercise
 from labkit_lessons.fpga.timing_and_proof import solutions
 
 WORDS = {"one word": (1,), "two": (2,), "prime": (11,), "twenty": (20,), "many": (61,)}

@@ -57,7 +57,7 @@ import numpy as np
 
 from labkit import check, figures, hint, predict, quiz
 from labkit.fpga import place_and_route, prove, simulate, timing_pictures, waveforms
-from labkit.fpga.given_modules import NUMBERED, QUEUE, TREE
+from labkit.fpga.judging.given_modules import NUMBERED, QUEUE, TREE
 from labkit.fpga.source_view import show
 from labkit_lessons.fpga.timing_and_proof import latencies
 from labkit_lessons.fpga.timing_and_proof.cocotb_run import KEEPS_WORDS, run_cocotb

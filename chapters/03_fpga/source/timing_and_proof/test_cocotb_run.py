@@ -5,15 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from labkit.fpga.cpp import compiler
 from labkit.fpga.errors import RTLError
+from labkit.fpga.toolchain.cpp import compiler
 from labkit_lessons.fpga.timing_and_proof.cocotb_run import KEEPS_WORDS, run_cocotb
 
 SKID = (Path(__file__).parents[4] / "tests" / "fpga" / "modules" / "skid.sv").read_text("utf-8")
 SKID = SKID.replace("x_", "in_").replace("y_", "out_")
 
 
-@pytest.mark.night(instead="tests/fpga/test_models.py::test_neither_perl_nor_make_is_needed")
+@pytest.mark.night(
+    instead="tests/fpga/toolchain/test_models.py::test_neither_perl_nor_make_is_needed"
+)
 def test_without_perl_and_make(tmp_path, monkeypatch):
     """The compiler keeps its full name, so that the other tests need not compile the same again."""
     monkeypatch.setenv("CXX", compiler())

@@ -9,7 +9,7 @@ from labkit import check, figures
 from labkit.fpga import place_and_route, prove, timing, waveforms
 from labkit.fpga.ports import read_ports
 from labkit.fpga.sources import read_sources
-from labkit.fpga.yosys import read_commands
+from labkit.fpga.toolchain.yosys import read_commands
 from labkit.provenance import compiled
 from tests.notebooks.running import Run
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from labkit import figures
-from labkit.fpga.board import VirtualBoard, pynq_cache
+from labkit.fpga.board import VirtualBoard
+from labkit.fpga.board.pynq_package import pynq_cache
+from labkit.fpga.convnet.published import DESIGNS
 from labkit.fpga.cycle_formulas import filter_cycles
-from labkit.fpga.published import DESIGNS
 from labkit_lessons.fpga.video_in_video_out.video import frames
 from labkit_lessons.fpga.video_in_video_out.video_frame import Box
 from tests.notebooks.running import Run

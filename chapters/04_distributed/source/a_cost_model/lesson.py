@@ -106,7 +106,7 @@ fit_link = check("distributed.fit_link", fit_link)
 # Try it on pings between two ranks, whose emulated link has 10 ms and 25 MB/s.
 
 # %% tags=["timing", "nbval-ignore-output"]
-from labkit.distributed.link_trials import Trials, measure_pings
+from labkit.distributed.links.link_trials import Trials, measure_pings
 
 sizes, seconds = measure_pings(Trials(latency=0.01, bandwidth=25e6))  # of 1, 125 and 500 kB
 latency, bandwidth = fit_link(sizes, seconds)
@@ -191,13 +191,13 @@ figures.table(["all-reduce, bytes", "by formula", "by the clock", "clock off by"
 # We try both on 14 others in 16 bits.
 
 # %% tags=["picture"]
-from labkit.distributed.published_scaling import published_result, published_results, summary
+from labkit.distributed.costs.published_scaling import published_result, published_results, summary
 from labkit_lessons.distributed.a_cost_model.pictures import published_picture
 
 trainings = [one for one in published_results() if one.kind == "training"]
 results = [one for one in trainings if "float8" not in one.name]
 published_picture(results)
-note = "Sources, and what we assume: labkit/distributed/published_scaling.toml."
+note = "Sources, and what we assume: labkit/distributed/costs/published_scaling.toml."
 figures.table(*summary(results), note)
 largest = published_result("llama3_16384")
 print(f"{largest.name}: published {largest.published.number},")

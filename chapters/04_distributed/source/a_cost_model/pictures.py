@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from labkit.distributed.published_scaling import CLOSE
+from labkit.distributed.costs.published_scaling import CLOSE
 from labkit.figures import canvas, show
 from labkit.figures.shapes import name_rows
 from labkit.figures.style import BLUE, CARD, ORANGE, PALE, QUIET
 
 if TYPE_CHECKING:
-    from labkit.distributed.published_scaling import PublishedResult
+    from labkit.distributed.costs.published_scaling import PublishedResult
 
 
 def published_picture(results: Sequence[PublishedResult]) -> None:

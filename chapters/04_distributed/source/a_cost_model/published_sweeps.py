@@ -10,11 +10,11 @@ Sources and layouts stand in `published_scaling.toml`. Lesson a_cost_model.
 from dataclasses import dataclass
 from functools import cache
 
-from labkit.distributed.clusters import cluster
-from labkit.distributed.layouts import Layout
-from labkit.distributed.memory_model import bytes_of_rank
-from labkit.distributed.published_scaling import cited, scaling_table, sized_model
-from labkit.distributed.step_model import predict_step
+from labkit.distributed.costs.clusters import cluster
+from labkit.distributed.costs.layouts import Layout
+from labkit.distributed.costs.memory_model import bytes_of_rank
+from labkit.distributed.costs.published_scaling import cited, scaling_table, sized_model
+from labkit.distributed.costs.step_model import predict_step
 
 
 @dataclass(frozen=True)

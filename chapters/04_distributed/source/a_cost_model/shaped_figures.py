@@ -1,5 +1,5 @@
-"""The trials on shaped links that were written down: `shaped_links.toml`, as tools/shaped_links.py
-left it.
+"""The trials on shaped links that were written down: `shaped_links.toml`, as
+tools/cluster/shaped_links.py left it.
 
     for link in shaped_links():
         link.kind, link.ranks, link.model, link.trials
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from labkit.distributed.cost_model import CostModel
-from labkit.distributed.link_predictions import Compared
+from labkit.distributed.costs.cost_model import CostModel
+from labkit.distributed.links.link_predictions import Compared
 
 PAGE = "chapters/04_distributed/shaped_links.md"
 

@@ -7,14 +7,18 @@ import numpy as np
 import pytest
 import scipy  # its parts load when they are asked for
 
-from labkit.distributed import link_trials
-from labkit.distributed.clusters import cluster
-from labkit.distributed.cost_model import CostModel
-from labkit.distributed.language_models import language_model
-from labkit.distributed.layouts import Layout
-from labkit.distributed.link_trials import Trials
-from labkit.distributed.published_scaling import published_result, published_results, sized_model
-from labkit.distributed.step_model import predict_step
+from labkit.distributed.costs.clusters import cluster
+from labkit.distributed.costs.cost_model import CostModel
+from labkit.distributed.costs.language_models import language_model
+from labkit.distributed.costs.layouts import Layout
+from labkit.distributed.costs.published_scaling import (
+    published_result,
+    published_results,
+    sized_model,
+)
+from labkit.distributed.costs.step_model import predict_step
+from labkit.distributed.links import link_trials
+from labkit.distributed.links.link_trials import Trials
 from labkit.hardware import machine
 from labkit_lessons.distributed.a_cost_model.published_sweeps import published_sweeps
 from labkit_lessons.distributed.a_cost_model.shaped_figures import shaped_links

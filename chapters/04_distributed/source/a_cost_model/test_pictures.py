@@ -2,7 +2,7 @@
 
 import pytest
 
-from labkit.distributed.published_scaling import published_results
+from labkit.distributed.costs.published_scaling import published_results
 from labkit_lessons.distributed.a_cost_model.pictures import published_picture
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from labkit.distributed.link_predictions import predict_trials
-from labkit.distributed.link_trials import Trials
+from labkit.distributed.links.link_predictions import predict_trials
+from labkit.distributed.links.link_trials import Trials
 from labkit_lessons.distributed.a_cost_model.shaped_figures import PAGE, shaped_links
 
 ROOT = Path(__file__).resolve().parents[4]

@@ -55,9 +55,9 @@ import numpy as np
 import torch
 
 from labkit import check, figures, hint, predict, quiz
+from labkit.distributed.costs.language_models import LanguageModel, language_model
 from labkit.distributed.gpt.model import GPT, Config
 from labkit.distributed.gpt.weights import trained
-from labkit.distributed.language_models import LanguageModel, language_model
 from labkit.provenance import counted, measured, predicted
 from labkit_lessons.distributed.a_tokens_cost import cache, generation
 from labkit_lessons.distributed.a_tokens_cost.counted_step import counted_again, counted_step
@@ -189,7 +189,9 @@ for key in ("gpt2", "llama2_7b", "llama31_8b", "llama31_405b"):
     of_many = predicted(8192 * model.kv_bytes_per_token(2), "B", "the product above")
     rows.append([model.name, model.kv_heads, training, weights, per_token, of_many])
 heads = ["model", "heads of keys", "training", "weights", "cache of a token", "of 8,192 tokens"]
-figures.table(heads, rows, "Sizes and their sources: labkit/distributed/language_models.toml.")
+figures.table(
+    heads, rows, "Sizes and their sources: labkit/distributed/costs/language_models.toml."
+)
 
 # %% [markdown]
 # ### A step by the roofline
@@ -343,7 +345,7 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 # The last step has as many sequences as fit beside the weights in nine tenths of the memory, which was vLLM's default share for years (its newest versions take 92 %).
 
 # %% tags=["picture"]
-from labkit.distributed import inference_costs as costs
+from labkit.distributed.costs import inference_costs as costs
 from labkit.hardware import machine
 
 h100, llama = machine("h100"), language_model("llama31_8b")

@@ -295,8 +295,8 @@ def summed_shares(past, weights, layers, heads, kv_heads, head_width, size, peak
 
 
 def by_labkit(past, weights, layers, heads, kv_heads, head_width, size, peak, bandwidth):
-    from labkit.distributed.inference_costs import Work
-    from labkit.distributed.language_models import LanguageModel
+    from labkit.distributed.costs.inference_costs import Work
+    from labkit.distributed.costs.language_models import LanguageModel
 
     model = LanguageModel("x", "x", layers, 1, heads, kv_heads, head_width, 1, False, 1, True, "x")
     flops = 2 * weights * len(past) + sum(model.attention_flops(1, int(p)) for p in past)
@@ -416,7 +416,7 @@ PLANTED = {
         (whole_seconds, "it should hold floating-point numbers"),
         (bytes_by_length, "bound by bandwidth again"),
         (grows, "changes its input"),
-        (by_labkit, "labkit.distributed.inference_costs"),
+        (by_labkit, "labkit.distributed.costs.inference_costs"),
     ],
 }
 

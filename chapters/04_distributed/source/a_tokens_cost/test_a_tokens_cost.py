@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from labkit.course.config import config
-from labkit.distributed import inference_costs as costs
+from labkit.distributed.costs import inference_costs as costs
+from labkit.distributed.costs.language_models import LanguageModel, language_model
 from labkit.distributed.gpt.model import GPT, Config
-from labkit.distributed.language_models import LanguageModel, language_model
 from labkit.hardware import machine, machines
 from labkit_lessons.distributed.a_tokens_cost.cache import Reader, read
 from tests.notebooks.running import Run

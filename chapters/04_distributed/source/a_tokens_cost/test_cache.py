@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.utils.flop_counter import FlopCounterMode
 
+from labkit.distributed.costs.language_models import LanguageModel
 from labkit.distributed.gpt.model import GPT, Config
 from labkit.distributed.gpt.text import encode
 from labkit.distributed.gpt.weights import trained
-from labkit.distributed.language_models import LanguageModel
-from labkit.distributed.live_bytes import counted_bytes
+from labkit.distributed.launching.live_bytes import counted_bytes
 from labkit_lessons.distributed.a_tokens_cost import generation
 from labkit_lessons.distributed.a_tokens_cost.cache import Cache, Reader, generate, read
 from labkit_lessons.distributed.a_tokens_cost.cache_by_function import FunctionReader

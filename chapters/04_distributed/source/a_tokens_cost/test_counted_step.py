@@ -2,9 +2,9 @@
 
 import pytest
 
+from labkit.distributed.costs.inference_costs import work
+from labkit.distributed.costs.language_models import LanguageModel
 from labkit.distributed.gpt.model import GPT, Config
-from labkit.distributed.inference_costs import work
-from labkit.distributed.language_models import LanguageModel
 from labkit_lessons.distributed.a_tokens_cost.counted_step import counted_again, counted_step
 from labkit_lessons.distributed.a_tokens_cost.moved_bytes import KINDS, REST
 

@@ -3,8 +3,8 @@
 import pytest
 from torch.utils.flop_counter import FlopCounterMode
 
+from labkit.distributed.costs.language_models import LanguageModel
 from labkit.distributed.gpt.model import GPT, Config
-from labkit.distributed.language_models import LanguageModel
 from labkit_lessons.distributed.a_tokens_cost.inference_timing import measure_again, measure_step
 
 CONFIG = Config(context=12, width=8, heads=2, layers=2)

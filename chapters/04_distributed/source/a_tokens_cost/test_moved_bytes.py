@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.utils.flop_counter import FlopCounterMode
 
+from labkit.distributed.costs.inference_costs import work
+from labkit.distributed.costs.language_models import LanguageModel
 from labkit.distributed.gpt.model import GPT, Config
-from labkit.distributed.inference_costs import work
-from labkit.distributed.language_models import LanguageModel
 from labkit_lessons.distributed.a_tokens_cost.cache import Cache, read
 from labkit_lessons.distributed.a_tokens_cost.moved_bytes import (
     CACHE_READ,

@@ -12,8 +12,8 @@ from labkit.distributed.chooser.limits import Limits
 from labkit.distributed.chooser.links import cluster_of
 from labkit.distributed.chooser.need import LinksUnknownError, Need
 from labkit.distributed.chooser.serving import serve
-from labkit.distributed.cost_model import CostModel
-from labkit.distributed.language_models import language_model
+from labkit.distributed.costs.cost_model import CostModel
+from labkit.distributed.costs.language_models import language_model
 from labkit.hardware import Machine, machine
 from labkit.provenance import Quantity, predicted, published
 

@@ -153,7 +153,7 @@ def counts_from_zero(flops, moved, reduces, reduced, n, peak, bandwidth, latency
 
 
 def by_the_cost_model(flops, moved, reduces, reduced, n, peak, bandwidth, latency, link):
-    from labkit.distributed.cost_model import CostModel
+    from labkit.distributed.costs.cost_model import CostModel
 
     ring = CostModel(latency, link)
     links = [reduces * ring.predict("ring_all_reduce", int(one), reduced) for one in n]
@@ -325,7 +325,7 @@ PLANTED = {
         (whole_seconds, "it should hold floating-point numbers"),
         (links_by_n, "three, compute again"),
         (counts_from_zero, "changes its input n"),
-        (by_the_cost_model, "labkit.distributed.cost_model"),
+        (by_the_cost_model, "labkit.distributed.costs.cost_model"),
     ],
     CHEAPEST: [
         (empty_as_zero, "is taken as free"),

@@ -9,8 +9,8 @@ import pytest
 from labkit.cli import main
 from labkit.course.config import config
 from labkit.distributed.chooser import Limits, choose, serve
-from labkit.distributed.cost_model import CostModel
-from labkit.distributed.language_models import language_model
+from labkit.distributed.costs.cost_model import CostModel
+from labkit.distributed.costs.language_models import language_model
 from labkit.hardware import machine
 from labkit_lessons.distributed.choosing_hardware import lesson_tables
 from labkit_lessons.distributed.choosing_hardware.published import token_rates, training_hours

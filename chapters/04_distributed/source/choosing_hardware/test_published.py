@@ -4,7 +4,7 @@ from labkit.distributed.chooser.fits import fit
 from labkit.distributed.chooser.limits import Limits
 from labkit.distributed.chooser.serving import serve
 from labkit.distributed.chooser.training import train
-from labkit.distributed.language_models import language_model
+from labkit.distributed.costs.language_models import language_model
 from labkit.hardware import machine
 from labkit_lessons.distributed.choosing_hardware.published import (
     GPU_HOURS,

@@ -272,7 +272,7 @@ figures.table(heads, rows, "counted in the log of the server")
 
 # %%
 # This takes a while, since six processes load TensorFlow.
-from labkit.distributed.tf_recorded import tf_cluster
+from labkit.distributed.tensorflow.recorded import tf_cluster
 
 cluster = tf_cluster(servers=2, workers=3, config=tf_config)
 run = cluster.run(steps=100)
@@ -383,7 +383,7 @@ guesses_table(guesses, results)
 # We run a program of TensorFlow 1 with these names and a single worker; then again with TensorFlow 1's API, which is still there as `tf.compat.v1`.
 
 # %%
-from labkit.distributed.tf_claims import (
+from labkit.distributed.tensorflow.claims import (
     FOUR_NAMES,
     ONE_SCRIPT,
     first_failure,

@@ -14,8 +14,8 @@ import pytest
 
 from labkit import check
 from labkit.course.config import config
-from labkit.course.lesson import load
-from labkit.distributed.tf_claims import FOUR_NAMES, NAMES, ONE_SCRIPT
+from labkit.course.source.lesson import load
+from labkit.distributed.tensorflow.claims import FOUR_NAMES, NAMES, ONE_SCRIPT
 from tests.no_namespaces import forbid
 from tests.notebooks.running import Run
 
@@ -95,14 +95,14 @@ def test_a_stub_is_not_yet_an_answer(id, capsys):
 @pytest.fixture(scope="module")
 def lesson():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("labkit.distributed.tf_cluster.TfCluster", PlayedCluster)
+        patch.setattr("labkit.distributed.tensorflow.cluster.TfCluster", PlayedCluster)
         for name, played in PLAYED_CLAIMS.items():
-            patch.setattr(f"labkit.distributed.tf_claims.{name}", played)
+            patch.setattr(f"labkit.distributed.tensorflow.claims.{name}", played)
         yield Run("04_distributed", "7_faults")
 
 
 @pytest.mark.night(
-    instead="tests/distributed/test_tf_recorded.py::test_where_none_may_start_the_record_answers"
+    instead="tests/distributed/tensorflow/test_recorded.py::test_where_none_may_start_the_record_answers"
 )
 def test_where_no_network_can_be_closed_the_lesson_goes_on(tmp_path, monkeypatch):
     forbid(tmp_path, monkeypatch)

@@ -53,8 +53,8 @@ from torch.optim import SGD, Adam
 
 from labkit import check, figures, hint, predict, quiz
 from labkit.distributed import all_gather, launch, recorded, ring_all_reduce, small_training
-from labkit.distributed.compression import Compressor, TopK
 from labkit.distributed.data_parallel import average_gradients
+from labkit.distributed.gradients.compression import Compressor, TopK
 from labkit.distributed.one_big_batch import forward_backward, largest_difference, weights
 from labkit.provenance import counted, predicted
 from labkit_lessons.distributed.fewer_bytes.local_sgd import sgd_with_momentum

@@ -56,7 +56,7 @@ def rank_0_gathers_alone(rank, ranks, gradient, error, k):
 
 
 def by_the_course(rank, ranks, gradient, error, k):
-    from labkit.distributed.compression import TopK
+    from labkit.distributed.gradients.compression import TopK
 
     compressor = TopK(k / len(gradient))
     compressor.error = error
@@ -230,7 +230,7 @@ PLANTED = {
         (summed_in_a_ring, "gather only what is sent"),
         (places_in_one_byte, "places above 255"),
         (rank_0_gathers_alone, "wait"),
-        (by_the_course, "labkit.distributed.compression"),
+        (by_the_course, "labkit.distributed.gradients.compression"),
     ],
     SECOND: [
         (first_result_again(SECOND), "In the second call in the same ranks"),

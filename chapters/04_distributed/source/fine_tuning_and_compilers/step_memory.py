@@ -10,7 +10,7 @@ the second one is counted: gradients of parameters that learn, moments, and acti
 import torch
 
 from labkit.distributed.gpt.model import GPT, loss_of
-from labkit.distributed.live_bytes import LiveBytes, bytes_of, counted_bytes
+from labkit.distributed.launching.live_bytes import LiveBytes, bytes_of, counted_bytes
 
 
 def step_memory(

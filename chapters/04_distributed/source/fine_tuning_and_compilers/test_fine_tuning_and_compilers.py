@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import torch
 
+from labkit.distributed.costs.language_models import language_model
 from labkit.distributed.gpt.text import emma
 from labkit.distributed.gpt.training import evaluate
 from labkit.distributed.gpt.weights import trained
-from labkit.distributed.language_models import language_model
 from labkit_lessons.distributed.fine_tuning_and_compilers.compiled import operators_of
 from labkit_lessons.distributed.fine_tuning_and_compilers.exercises.lora import right
 from tests.notebooks.running import Run

@@ -17,7 +17,7 @@ from torch.distributed.fsdp import fully_shard
 
 from labkit.distributed.gpt.model import GPT, loss_of
 from labkit.distributed.gpt.training import Plan
-from labkit.distributed.live_bytes import bytes_of
+from labkit.distributed.launching.live_bytes import bytes_of
 from labkit_lessons.distributed.hybrid_and_sharded.collective_calls import Call, CollectiveCalls
 from labkit_lessons.distributed.hybrid_and_sharded.mesh_groups import Mesh
 from labkit_lessons.distributed.hybrid_and_sharded.trained import share_of

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from labkit.distributed.live_bytes import ACTIVATIONS, GRADIENTS, PARAMETERS, STATE
+from labkit.distributed.launching.live_bytes import ACTIVATIONS, GRADIENTS, PARAMETERS, STATE
 from labkit.figures import canvas, show
 from labkit.figures.shapes import FILLS, bar, name_rows, write
 from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, QUIET, SKY, Axes

@@ -7,7 +7,7 @@ from torch.nn.functional import mse_loss
 
 from labkit.distributed import launch
 from labkit.distributed.ddp import DataParallel
-from labkit.distributed.live_bytes import bytes_of
+from labkit.distributed.launching.live_bytes import bytes_of
 from labkit.distributed.one_big_batch import largest_difference
 from labkit.distributed.one_big_batch import weights as weights_of
 from labkit.distributed.sharded.memory import bytes_of_state

@@ -2,7 +2,7 @@
 
 import pytest
 
-from labkit.distributed.live_bytes import ACTIVATIONS, GRADIENTS, PARAMETERS, STATE
+from labkit.distributed.launching.live_bytes import ACTIVATIONS, GRADIENTS, PARAMETERS, STATE
 from labkit.distributed.sharded.memory import bytes_of_state
 from labkit_lessons.distributed.hybrid_and_sharded import pictures
 from labkit_lessons.distributed.hybrid_and_sharded.mesh_groups import Mesh

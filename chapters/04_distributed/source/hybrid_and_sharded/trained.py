@@ -13,7 +13,7 @@ from torch import nn
 
 from labkit.distributed.gpt.model import GPT, loss_of
 from labkit.distributed.gpt.training import Plan
-from labkit.distributed.live_bytes import counted_bytes
+from labkit.distributed.launching.live_bytes import counted_bytes
 from labkit.distributed.messages import recorded
 from labkit_lessons.distributed.hybrid_and_sharded.zero import STAGES, Sharded
 

@@ -23,8 +23,8 @@ from labkit.distributed.collectives import (
     reduce_scatter,
     ring_all_reduce,
 )
+from labkit.distributed.gradients.reducer import listed
 from labkit.distributed.network import transport
-from labkit.distributed.reducer import listed
 
 
 class Unit:

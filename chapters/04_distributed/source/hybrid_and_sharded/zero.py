@@ -30,8 +30,8 @@ from torch import nn
 from torch.autograd.graph import register_multi_grad_hook
 from torch.utils._pytree import tree_leaves
 
-from labkit.distributed.before_steps import FORGOTTEN, before_steps
 from labkit.distributed.data_parallel import same_weights
+from labkit.distributed.gradients.before_steps import FORGOTTEN, before_steps
 from labkit_lessons.distributed.hybrid_and_sharded.units import Unit
 
 STAGES = (0, 1, 2, 3)

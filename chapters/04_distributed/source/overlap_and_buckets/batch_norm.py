@@ -20,7 +20,7 @@ import torch
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from labkit.distributed.asynchronous import BackendThreads
+from labkit.distributed.gradients.asynchronous import BackendThreads
 
 AllReduce = Callable[[torch.Tensor], torch.Tensor]
 

@@ -13,13 +13,17 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from labkit.distributed.gradients.overlap import (
+    Span,
+    Timeline,
+    Work,
+)
 from labkit.distributed.launch import launch
-from labkit.distributed.overlap import Span, Timeline, Work
 
 if TYPE_CHECKING:
     import torch
 
-    from labkit.distributed.asynchronous import CommunicationThread, Handle
+    from labkit.distributed.gradients.asynchronous import CommunicationThread, Handle
 
 Buckets = Sequence[Sequence[int]]
 
@@ -38,7 +42,7 @@ def one_step(
 
     Raises ValueError where the function does not return the means of all gradients.
     """
-    from labkit.distributed.asynchronous import CommunicationThread
+    from labkit.distributed.gradients.asynchronous import CommunicationThread
     from labkit.distributed.network import emulated_link
 
     timelines = []

@@ -55,9 +55,9 @@ from torch.nn.parallel import DistributedDataParallel as DDP
 from labkit import check, convnet, figures, hint, predict, quiz
 from labkit.datasets import cifar10
 from labkit.distributed import launch
+from labkit.distributed.gradients.overlap import Work
+from labkit.distributed.gradients.readiness import watched
 from labkit.distributed.one_big_batch import descend, largest_difference, weights
-from labkit.distributed.overlap import Work
-from labkit.distributed.readiness import watched
 from labkit.provenance import counted, measured, predicted
 from labkit_lessons.distributed.overlap_and_buckets.emulated_step import measure_steps
 

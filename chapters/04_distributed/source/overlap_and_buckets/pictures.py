@@ -17,8 +17,8 @@ from labkit.figures.style import BLUE, PALE, QUIET, Axes
 from labkit.provenance import counted
 
 if TYPE_CHECKING:
-    from labkit.distributed.overlap import Span, Timeline
-    from labkit.distributed.readiness import Ready
+    from labkit.distributed.gradients.overlap import Span, Timeline
+    from labkit.distributed.gradients.readiness import Ready
 
 ROOM = 0.022  # of the axis: a narrower box has no room for its number
 MS = 1e3  # in a second

@@ -58,7 +58,7 @@ def used_up(sizes, most):
 
 
 def by_labkit(sizes, most):
-    from labkit.distributed.buckets import assign
+    from labkit.distributed.gradients.buckets import assign
 
     return assign(sizes, most)
 
@@ -340,7 +340,7 @@ PLANTED = {
         (one_each, "Every parameter has a bucket of its own"),
         (places_by_size, "in a bucket more than once"),
         (used_up, "changes its input sizes"),
-        (by_labkit, "labkit.distributed.buckets"),
+        (by_labkit, "labkit.distributed.gradients.buckets"),
     ],
     OVERLAPPED: [
         (waits_at_once, "it stands still until the sum has come"),

@@ -6,7 +6,7 @@ No test here asks how long anything took, only what came before what.
 import pytest
 
 from labkit.distributed import LaunchError, launch
-from labkit.distributed.overlap import Work
+from labkit.distributed.gradients.overlap import Work
 from labkit_lessons.distributed.overlap_and_buckets.emulated_step import measure_steps, one_step
 
 WORK = Work(layers=3, bytes=400, seconds=0.01, latency=1e-3, bandwidth=1e6)

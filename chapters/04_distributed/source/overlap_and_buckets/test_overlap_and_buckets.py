@@ -6,8 +6,8 @@ import pytest
 from torch import nn
 
 from labkit import convnet
-from labkit.distributed import overlap
-from labkit.distributed.buckets import assign
+from labkit.distributed.gradients import overlap
+from labkit.distributed.gradients.buckets import assign
 from tests.notebooks.running import Run
 
 ORDER, CHECKED, NORMS = "in the model:", "within 0.000001", "gradients_of_shards, 4"

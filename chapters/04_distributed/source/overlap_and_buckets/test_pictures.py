@@ -5,8 +5,8 @@ from itertools import combinations
 import pytest
 from matplotlib.colors import to_hex
 
-from labkit.distributed.overlap import Work, predict
-from labkit.distributed.readiness import Ready
+from labkit.distributed.gradients.overlap import Work, predict
+from labkit.distributed.gradients.readiness import Ready
 from labkit_lessons.distributed.overlap_and_buckets import pictures
 
 WORK = Work(layers=8, bytes=1000, seconds=0.02, latency=0.001, bandwidth=1e5)

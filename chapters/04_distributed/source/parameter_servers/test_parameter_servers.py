@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from labkit.course.config import config
-from labkit.distributed.parameter_server import cluster
 from labkit.distributed.parameter_server.arrivals import arrival_order
+from labkit.distributed.parameter_server.processes import cluster
 from labkit_lessons.distributed.parameter_servers import throughput
 from tests.night import others_by_night
 from tests.notebooks.running import Run

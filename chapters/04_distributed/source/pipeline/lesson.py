@@ -273,7 +273,7 @@ for way, by_torch in {"your order": False, "PyTorch's": True}.items():
 # A message has 2 sequences x 128 tokens x 128 numbers of 4 bytes: 131,072 bytes.
 
 # %%
-from labkit.distributed.live_bytes import counted_bytes
+from labkit.distributed.launching.live_bytes import counted_bytes
 from labkit.distributed.pipeline.runner import run
 
 inputs, targets = Plan(length=128).batch_of(0, emma().train)

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 
 from labkit.checks.phrasing import counted
-from labkit.distributed.rank_exercise import rank_exercise, ranks_cases
-from labkit.distributed.traffic import Traffic
+from labkit.distributed.judging.rank_exercise import rank_exercise, ranks_cases
+from labkit.distributed.judging.traffic import Traffic
 from labkit_lessons.distributed.processes_and_collectives import solutions
 
 ByRank = Sequence[tuple[np.ndarray]]

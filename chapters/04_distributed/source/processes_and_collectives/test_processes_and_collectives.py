@@ -6,8 +6,8 @@ from math import ceil, log2
 import pytest
 
 from labkit import convnet
-from labkit.distributed import backends
-from labkit.distributed.schedulers import all_ways, torchrun_command
+from labkit.distributed.launching import backends
+from labkit.distributed.launching.schedulers import all_ways, torchrun_command
 from tests.notebooks.running import Run
 
 COUNT, SUM, HANG = "launch(add_one, 4)", "launch(add_two, 2)", "launch(both_send, 2"

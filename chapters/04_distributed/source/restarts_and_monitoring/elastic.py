@@ -26,11 +26,11 @@ from typing import IO
 
 import psutil
 
-from labkit.distributed.backends import on_one_machine
 from labkit.distributed.errors import LaunchError, NoClosedNetwork
-from labkit.distributed.torchrun_agent import NOT_STARTED
+from labkit.distributed.launching.backends import on_one_machine
+from labkit.distributed.launching.torchrun_agent import NOT_STARTED
 
-AGENT = "labkit.distributed.torchrun_agent"
+AGENT = "labkit.distributed.launching.torchrun_agent"
 RESTARTS = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}  # rank 0 makes a new store at each start
 MARK = "LABKIT_TORCHRUN"  # in the environment of the agent and of its workers
 EXIT_PATIENCE = 10.0  # seconds for the agent to end its workers and itself

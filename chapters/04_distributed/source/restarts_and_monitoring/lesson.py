@@ -394,7 +394,7 @@ with suppress(AttributeError):  # what the call gives is no metadata
 import psutil
 from torch.distributed import TCPStore
 
-from labkit.distributed.closed_network import without_way_out
+from labkit.distributed.connections.closed_network import without_way_out
 
 
 def open_a_store():

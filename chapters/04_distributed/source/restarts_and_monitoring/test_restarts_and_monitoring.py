@@ -10,7 +10,7 @@ import pytest
 
 from labkit import check
 from labkit.course.config import config
-from labkit.course.lesson import load
+from labkit.course.source.lesson import load
 from labkit.distributed.step_log import Done
 from labkit_lessons.distributed.restarts_and_monitoring import solutions
 from labkit_lessons.distributed.restarts_and_monitoring.by_hand import share

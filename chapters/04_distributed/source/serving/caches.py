@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from labkit_lessons.distributed.serving.blocks import admitted, blocks_for, new_slots
-from labkit_lessons.distributed.serving.requests import Request, demand_count
+from labkit_lessons.distributed.serving.server.requests import Request, demand_count
 
 
 class Waiting(NamedTuple):

@@ -60,7 +60,7 @@ import math
 
 from labkit import check, figures, hint, predict, quiz
 from labkit.distributed import launch
-from labkit.distributed.language_models import language_model
+from labkit.distributed.costs.language_models import language_model
 from labkit.hardware import machine
 from labkit.provenance import counted, predicted
 from labkit_lessons.distributed.serving import simulation as serving

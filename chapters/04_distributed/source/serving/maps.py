@@ -8,10 +8,10 @@ The simulation runs to that step as any other; nothing is placed by hand.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from labkit_lessons.distributed.serving.continuous import serve
-from labkit_lessons.distributed.serving.requests import Request
-from labkit_lessons.distributed.serving.state import Cache, Progress
-from labkit_lessons.distributed.serving.step_times import Units
+from labkit_lessons.distributed.serving.server.continuous import serve
+from labkit_lessons.distributed.serving.server.requests import Request
+from labkit_lessons.distributed.serving.server.state import Cache, Progress
+from labkit_lessons.distributed.serving.server.step_times import Units
 
 
 class Slot(NamedTuple):

@@ -11,8 +11,8 @@ from labkit.figures import canvas, show
 from labkit.figures.shapes import bar, bare, factors, name_rows, write
 from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, QUIET, SKY, Axes
 from labkit_lessons.distributed.serving.maps import Slot, counts
-from labkit_lessons.distributed.serving.requests import demand_count
-from labkit_lessons.distributed.serving.runs import Run, percentile
+from labkit_lessons.distributed.serving.server.requests import demand_count
+from labkit_lessons.distributed.serving.server.runs import Run, percentile
 
 FILLS = (
     (BLUE, CARD),

@@ -10,11 +10,17 @@ each request is a row of a step, and what is counted is counted there. Lesson se
 """
 
 from labkit_lessons.distributed.serving.caches import Contiguous, Paged
-from labkit_lessons.distributed.serving.continuous import serve
-from labkit_lessons.distributed.serving.requests import Lengths, Request, bursts, poisson, trace
-from labkit_lessons.distributed.serving.runs import percentile
-from labkit_lessons.distributed.serving.static import serve_in_batches
-from labkit_lessons.distributed.serving.step_times import Roofline, Units
+from labkit_lessons.distributed.serving.server.continuous import serve
+from labkit_lessons.distributed.serving.server.requests import (
+    Lengths,
+    Request,
+    bursts,
+    poisson,
+    trace,
+)
+from labkit_lessons.distributed.serving.server.runs import percentile
+from labkit_lessons.distributed.serving.server.static import serve_in_batches
+from labkit_lessons.distributed.serving.server.step_times import Roofline, Units
 
 __all__ = [
     "Contiguous",

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labkit_lessons.distributed.serving.requests import Request
-from labkit_lessons.distributed.serving.runs import Served
+from labkit_lessons.distributed.serving.server.requests import Request
+from labkit_lessons.distributed.serving.server.runs import Served
 from labkit_lessons.distributed.serving.simulation import (
     Contiguous,
     Paged,

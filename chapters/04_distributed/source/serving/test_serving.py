@@ -124,7 +124,7 @@ def test_every_token_is_simulated(lesson):
 
 def assert_simulated(run):
     """Each token has a step of its own request, and each step takes what the roofline says."""
-    from labkit.distributed.language_models import language_model
+    from labkit.distributed.costs.language_models import language_model
 
     model = language_model("llama2_7b")
     ends = {name: [] for name in range(len(run.served))}

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labkit_lessons.distributed.serving.blocks import blocks_for
-from labkit_lessons.distributed.serving.requests import Request
+from labkit_lessons.distributed.serving.server.requests import Request
 from labkit_lessons.distributed.serving.simulation import (
     Contiguous,
     Lengths,

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import pytest
 
-from labkit.distributed.language_models import language_model
+from labkit.distributed.costs.language_models import language_model
 from labkit.hardware import machine
 from labkit_lessons.distributed.serving.simulation import Roofline, Units
 

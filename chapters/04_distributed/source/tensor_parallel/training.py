@@ -16,7 +16,7 @@ import torch
 from labkit.distributed.gpt.model import GPT, Config, loss_of
 from labkit.distributed.gpt.text import emma
 from labkit.distributed.gpt.training import Plan, train
-from labkit.distributed.live_bytes import GRADIENTS, PARAMETERS, bytes_of, counted_bytes
+from labkit.distributed.launching.live_bytes import GRADIENTS, PARAMETERS, bytes_of, counted_bytes
 from labkit.distributed.tensor_parallel.counting import CommunicationCall, counted_calls
 from labkit.distributed.tensor_parallel.group import TensorGroup, tensor_group
 from labkit.distributed.tensor_parallel.layers import share_of

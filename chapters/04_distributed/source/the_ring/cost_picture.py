@@ -15,7 +15,7 @@ from labkit.figures.style import BLUE, INK, ORANGE, QUIET, SKY, Axes, canvas, sh
 from labkit.provenance import predicted
 
 if TYPE_CHECKING:
-    from labkit.distributed.cost_model import CostModel
+    from labkit.distributed.costs.cost_model import CostModel
 
 STYLES = ((QUIET, ":"), (ORANGE, "--"), (BLUE, "-"), (INK, "-."), (SKY, "-"))
 SIZES = np.geomspace(1e3, 1e9, 200)  # bytes

@@ -24,7 +24,7 @@ from labkit.distributed.messages import Message, recorded
 if TYPE_CHECKING:
     import torch
 
-    from labkit.distributed.cost_model import CostModel
+    from labkit.distributed.costs.cost_model import CostModel
 
 LIMIT = 600.0  # seconds: ends a hang, nothing else
 

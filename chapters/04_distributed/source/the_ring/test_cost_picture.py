@@ -1,6 +1,6 @@
 """The picture of costs says the model's numbers."""
 
-from labkit.distributed.cost_model import CostModel
+from labkit.distributed.costs.cost_model import CostModel
 from labkit_lessons.distributed.the_ring.cost_picture import costs_by_size
 
 

@@ -20,7 +20,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from labkit.distributed.cost_model import CostModel
+from labkit.distributed.costs.cost_model import CostModel
 
 MOST = 2**53  # photographs: above it, float64 skips whole numbers
 

@@ -1,7 +1,7 @@
 # Never built here: no Vivado was at hand.
 #
 # The block design: processor, AXI DMA with 64-bit streams, the accelerator, LEDs and buttons, all at
-# 100 MHz and at the addresses of labkit/fpga/board/addresses.py. build.tcl sources it, and sets:
+# 100 MHz and at the addresses of labkit/fpga/board/hardware/addresses.py. build.tcl sources it, and sets:
 #   folding   CONFIG entries of the accelerator, such as {CONFIG.CONV1_LANES 1}
 
 create_bd_design accelerator

@@ -52,7 +52,7 @@ set_property name accelerator $core
 set_property version 1.0 $core
 set_property display_name "The course's accelerator" $core
 
-# ---- The registers, as labkit/fpga/accelerator.py lists them: name, offset, access.
+# ---- The registers, as labkit/fpga/convnet/accelerator.py lists them: name, offset, access.
 set registers [list \
   CONTROL 0x00 read-write \
   STATUS 0x04 read-only \

@@ -15,7 +15,7 @@ from labkit.gpu.report.sections.counters import CONVOLUTIONS, of_the_machine
 from labkit.gpu.report.sections.peaks import this_gpu
 from labkit.gpu.report.tasks import Bench, Shape, normal, ours, ratio, sides
 from labkit.gpu.report.timing import Prepare, Task, Timing, measure
-from labkit.gpu.tensors import launch
+from labkit.gpu.training.tensors import launch
 from labkit.provenance import counted, predicted
 
 LESSON = "debugging_and_profiling"

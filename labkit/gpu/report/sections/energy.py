@@ -13,7 +13,7 @@ from labkit.gpu.report.machine import first_gpu
 from labkit.gpu.report.rows import NotHere, Row, Work
 from labkit.gpu.report.sections.peaks import this_gpu
 from labkit.gpu.report.tasks import Bench
-from labkit.gpu.tensors import launch
+from labkit.gpu.training.tensors import launch
 from labkit.provenance import predicted
 
 SECONDS = 2.0  # of each kind of work: the counter is brought up to date some ten times a second

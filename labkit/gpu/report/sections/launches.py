@@ -9,13 +9,14 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from labkit import convnet
-from labkit.gpu import cuda, feeding
+from labkit.gpu import cuda
 from labkit.gpu.ladder_speeds import miss
 from labkit.gpu.report.rows import NotHere, Row, Work
 from labkit.gpu.report.sections.peaks import this_gpu
 from labkit.gpu.report.tasks import Bench
 from labkit.gpu.step_cost import bus
-from labkit.gpu.tensors import launch
+from labkit.gpu.training import feeding
+from labkit.gpu.training.tensors import launch
 from labkit.provenance import Quantity, predicted
 
 PHOTOGRAPHS = 64

@@ -11,8 +11,7 @@ from torch.nn import functional as F
 from labkit import convnet
 from labkit.checks.items import Exercise
 from labkit.checks.lesson_files import module_of
-from labkit.gpu import autograd
-from labkit.gpu.kernel_exercise import judge_of
+from labkit.gpu.judging.kernel_exercise import judge_of
 from labkit.gpu.kernels.matmul import LADDER, plan_matmul
 from labkit.gpu.kernels.tensor_core import plan_tensor_core
 from labkit.gpu.report.rows import Row, Work
@@ -20,7 +19,8 @@ from labkit.gpu.report.sections.speeds import as_words, needs_mma
 from labkit.gpu.report.sections.training import layer_kinds, layer_task
 from labkit.gpu.report.tasks import Bench, normal
 from labkit.gpu.report.timing import Refused, expect, worst_error
-from labkit.gpu.tensors import launch
+from labkit.gpu.training import autograd
+from labkit.gpu.training.tensors import launch
 from labkit.provenance import counted
 
 LESSONS = (

@@ -7,13 +7,13 @@ import torch
 from torch.nn import functional as F
 
 from labkit import convnet
-from labkit.gpu import autograd
 from labkit.gpu.report.goals import GOALS
 from labkit.gpu.report.rows import Work
 from labkit.gpu.report.sections.speeds import Found, eager, timed
 from labkit.gpu.report.tasks import Bench, both_ways, labels, normal, ratio, sides, steps
 from labkit.gpu.report.timing import Prepare, Task, Tensors, measure
 from labkit.gpu.step_cost import sixteen_bits
+from labkit.gpu.training import autograd
 from labkit.torch_cache import keep_compiled_by_torch
 
 

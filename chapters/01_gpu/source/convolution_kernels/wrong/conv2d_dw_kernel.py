@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from labkit.gpu.convolution_gradients import weight_gradients
+from labkit.gpu.judging.convolution_gradients import weight_gradients
 
 THREADS = 128  # of a block
 WARP = 32

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from labkit.checks.lesson_files import cases_of
-from labkit.gpu.cost_limits import WARP, worst_line
-from labkit.gpu.exercise_data import whole_numbers
-from labkit.gpu.kernel_exercise import blocks, kernel_exercise
+from labkit.gpu.judging.cost_limits import WARP, worst_line
+from labkit.gpu.judging.exercise_data import whole_numbers
+from labkit.gpu.judging.kernel_exercise import blocks, kernel_exercise
 from labkit_lessons.gpu.debugging_and_profiling import solutions
 from labkit_lessons.gpu.debugging_and_profiling.wrong import case_bias_gradient as wrong_db
 from labkit_lessons.gpu.debugging_and_profiling.wrong.case_bias_gradient import STRIP

@@ -3,8 +3,8 @@
 import numpy as np
 
 from labkit.checks.lesson_files import cases_of
-from labkit.gpu.exercise_data import distinct
-from labkit.gpu.kernel_exercise import blocks, kernel_exercise
+from labkit.gpu.judging.exercise_data import distinct
+from labkit.gpu.judging.kernel_exercise import blocks, kernel_exercise
 from labkit_lessons.gpu.debugging_and_profiling import solutions
 from labkit_lessons.gpu.debugging_and_profiling.exercises.shared import (
     THREADS,

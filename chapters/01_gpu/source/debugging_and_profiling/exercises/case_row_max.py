@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from labkit.checks.lesson_files import cases_of
-from labkit.gpu.cost_limits import WARP
-from labkit.gpu.exercise_data import distinct
-from labkit.gpu.kernel_exercise import kernel_exercise
+from labkit.gpu.judging.cost_limits import WARP
+from labkit.gpu.judging.exercise_data import distinct
+from labkit.gpu.judging.kernel_exercise import kernel_exercise
 from labkit_lessons.gpu.debugging_and_profiling import solutions
 from labkit_lessons.gpu.debugging_and_profiling.exercises.shared import (
     move_tops,

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from labkit.gpu.cost_limits import WARP
+from labkit.gpu.judging.cost_limits import WARP
 
 STRIP = 64  # rows of dy that a block adds up
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from labkit.gpu.cost_limits import WARP
-from labkit.gpu.kernel_exercise import MARK
+from labkit.gpu.judging.cost_limits import WARP
+from labkit.gpu.judging.kernel_exercise import MARK
 
 ZERO = np.float32(0)
 INFINITY = np.float32(np.inf)

@@ -9,7 +9,7 @@ Dense: each wrong idea is the sum of a gradient with one index changed.
 import numpy as np
 
 from labkit.convolutions import first_geometry
-from labkit.gpu.convolution_gradients import input_gradient
+from labkit.gpu.judging.convolution_gradients import input_gradient
 from labkit.reference import conv2d
 
 

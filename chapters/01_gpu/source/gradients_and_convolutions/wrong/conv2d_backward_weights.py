@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from labkit.convolutions import first_geometry, im2col
-from labkit.gpu.convolution_gradients import weight_gradients
+from labkit.gpu.judging.convolution_gradients import weight_gradients
 
 
 def dy_rows(dy):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.gpu.kernel_exercise import blocks
+from labkit.gpu.judging.kernel_exercise import blocks
 from labkit_lessons.gpu.threads_blocks_and_memory.wrong.shared import THREADS
 
 

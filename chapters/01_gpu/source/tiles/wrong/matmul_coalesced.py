@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from labkit.gpu.kernel_exercise import blocks
+from labkit.gpu.judging.kernel_exercise import blocks
 from labkit_lessons.gpu.tiles.wrong.shared import wide
 
 

@@ -5,7 +5,7 @@ A place, (m, n, start, k) -> row and column that are read, is explained in tiles
 
 import numpy as np
 
-from labkit.gpu.kernel_exercise import blocks
+from labkit.gpu.judging.kernel_exercise import blocks
 from labkit_lessons.gpu.tiles.wrong.shared import (
     STEP,
     last_of_last_step,

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from labkit.gpu.kernel_exercise import blocks
+from labkit.gpu.judging.kernel_exercise import blocks
 
 STEP = 32  # a tile's share of K
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from labkit.checks.items import Case
-from labkit.fpga.rtl_exercise import Drive, rtl_exercise
+from labkit.fpga.judging.rtl_exercise import Drive, rtl_exercise
 from labkit_lessons.fpga.a_multiply_accumulate_array.exercises.shared import A_PIPELINE, int8
 from labkit_lessons.fpga.a_multiply_accumulate_array.solutions import SOLUTIONS
 

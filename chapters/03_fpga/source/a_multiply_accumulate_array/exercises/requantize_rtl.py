@@ -8,8 +8,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from labkit.checks.items import Case
-from labkit.fpga.rtl_exercise import Drive, rtl_exercise
-from labkit.fpga.words import sum_words
+from labkit.fpga.integers.words import sum_words
+from labkit.fpga.judging.rtl_exercise import Drive, rtl_exercise
 from labkit_lessons.fpga.a_multiply_accumulate_array.exercises.shared import A_PIPELINE
 from labkit_lessons.fpga.a_multiply_accumulate_array.solutions import SOLUTIONS
 

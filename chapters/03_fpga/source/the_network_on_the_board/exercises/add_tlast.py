@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import numpy as np
 
 from labkit.checks.lesson_files import cases_of
-from labkit.fpga.given_modules import NEGATIVE
-from labkit.fpga.rtl_exercise import Drive, rtl_exercise
+from labkit.fpga.judging.given_modules import NEGATIVE
+from labkit.fpga.judging.rtl_exercise import Drive, rtl_exercise
 from labkit.fpga.simulate import Simulation
 from labkit_lessons.fpga.the_network_on_the_board import solutions
 

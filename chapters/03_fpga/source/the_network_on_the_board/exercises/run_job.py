@@ -10,7 +10,7 @@ from labkit.checks.lesson_files import LIBRARIES, cases_of
 from labkit.fpga.board import designs
 from labkit.fpga.board.design import Design
 from labkit.fpga.board.private import PrivateBoard
-from labkit.fpga.board_exercise import board_exercise
+from labkit.fpga.judging.board_exercise import board_exercise
 from labkit.fpga.library import library
 from labkit_lessons.fpga.the_network_on_the_board import solutions
 

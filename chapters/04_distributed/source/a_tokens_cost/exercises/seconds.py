@@ -195,5 +195,5 @@ decode_seconds = exercise(
     outputs=("seconds",),
     dtype="float",
     atol=0.0,  # a step takes milliseconds or microseconds: only a share of them is a tolerance
-    forbidden=(*LIBRARIES, "labkit.distributed.inference_costs"),
+    forbidden=(*LIBRARIES, "labkit.distributed.costs.inference_costs"),
 )

@@ -198,5 +198,5 @@ step_parts = exercise(
         ),
     },
     dtype="float",
-    forbidden=(*LIBRARIES, "labkit.distributed.chooser", "labkit.distributed.cost_model"),
+    forbidden=(*LIBRARIES, "labkit.distributed.chooser", "labkit.distributed.costs.cost_model"),
 )

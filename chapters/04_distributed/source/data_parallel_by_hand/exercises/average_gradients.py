@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import numpy as np
 
 from labkit.checks.phrasing import counted
-from labkit.distributed.rank_exercise import rank_exercise, ranks_cases
-from labkit.distributed.traffic import Together, Traffic
+from labkit.distributed.judging.rank_exercise import rank_exercise, ranks_cases
+from labkit.distributed.judging.traffic import Together, Traffic
 from labkit_lessons.distributed.data_parallel_by_hand import solutions
 
 Tensors = list[np.ndarray]

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from labkit.distributed.rank_exercise import rank_exercise, ranks_cases
+from labkit.distributed.judging.rank_exercise import rank_exercise, ranks_cases
 from labkit_lessons.distributed.data_parallel_by_hand import solutions
 
 Shards = Sequence[tuple[np.ndarray, int]]  # each rank's mean gradient, and its count

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 
 from labkit.checks.phrasing import counted
-from labkit.distributed.rank_exercise import rank_exercise, ranks_cases
-from labkit.distributed.traffic import Traffic
+from labkit.distributed.judging.rank_exercise import rank_exercise, ranks_cases
+from labkit.distributed.judging.traffic import Traffic
 from labkit_lessons.distributed.fewer_bytes import solutions
 from labkit_lessons.distributed.fewer_bytes.exercises.top_k import mean_of
 

@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import numpy as np
 
 from labkit.checks.phrasing import counted
-from labkit.distributed.rank_exercise import rank_exercise, ranks_cases
-from labkit.distributed.traffic import Traffic
+from labkit.distributed.judging.rank_exercise import rank_exercise, ranks_cases
+from labkit.distributed.judging.traffic import Traffic
 from labkit_lessons.distributed.fewer_bytes import solutions
 
 Gradients = Sequence[tuple[np.ndarray, np.ndarray, int]]  # each rank's gradient, error and k
@@ -222,5 +222,5 @@ top_k = rank_exercise(
     wrong=vars(WRONG_TOP_K),
     results=("mean", "error"),
     demand=only_the_largest,
-    forbidden=("labkit.distributed.compression",),
+    forbidden=("labkit.distributed.gradients.compression",),
 )

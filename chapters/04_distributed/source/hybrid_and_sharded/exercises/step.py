@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from labkit.distributed.rank_exercise import rank_exercise, ranks_cases
-from labkit.distributed.traffic import Together, Traffic
+from labkit.distributed.judging.rank_exercise import rank_exercise, ranks_cases
+from labkit.distributed.judging.traffic import Together, Traffic
 from labkit_lessons.distributed.hybrid_and_sharded import solutions
 
 Shards = Sequence[tuple[list[np.ndarray], np.ndarray, np.ndarray]]  # of each rank: shards, x, dy

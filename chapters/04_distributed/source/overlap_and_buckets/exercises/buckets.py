@@ -7,7 +7,7 @@ import numpy as np
 
 from labkit.checks.items import Refused, Unsolved, refuse_no_function
 from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
-from labkit.distributed.buckets import assign
+from labkit.distributed.gradients.buckets import assign
 from labkit_lessons.distributed.overlap_and_buckets import solutions
 
 
@@ -240,5 +240,5 @@ buckets = exercise(
     plain_python=True,
     outputs=("bucket_of",),
     locate=meaning,
-    forbidden=(*LIBRARIES, "labkit.distributed.buckets"),
+    forbidden=(*LIBRARIES, "labkit.distributed.gradients.buckets"),
 )

@@ -7,7 +7,7 @@ import numpy as np
 
 from labkit.checks.items import Refused, TooDear, Unsolved, Unsteady, refuse_no_function
 from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
-from labkit.distributed.buckets import assign
+from labkit.distributed.gradients.buckets import assign
 from labkit_lessons.distributed.overlap_and_buckets import solutions
 from labkit_lessons.distributed.overlap_and_buckets.order_of_calls import Calls
 

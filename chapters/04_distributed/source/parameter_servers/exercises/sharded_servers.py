@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from labkit.distributed.rank_exercise import rank_exercise, ranks_cases
-from labkit.distributed.traffic import Traffic
+from labkit.distributed.judging.rank_exercise import rank_exercise, ranks_cases
+from labkit.distributed.judging.traffic import Traffic
 from labkit_lessons.distributed.parameter_servers import solutions
 from labkit_lessons.distributed.parameter_servers.exercises.shared import READY_MADE
 

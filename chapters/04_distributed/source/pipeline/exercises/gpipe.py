@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from labkit.distributed.rank_exercise import rank_exercise, ranks_cases
-from labkit.distributed.traffic import Traffic
+from labkit.distributed.judging.rank_exercise import rank_exercise, ranks_cases
+from labkit.distributed.judging.traffic import Traffic
 from labkit_lessons.distributed.pipeline import solutions
 
 Stages = Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]]  # of each rank: w, x, target

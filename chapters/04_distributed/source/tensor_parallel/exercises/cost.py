@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from labkit.checks.phrasing import counted
-from labkit.distributed.traffic import Traffic
+from labkit.distributed.judging.traffic import Traffic
 
 FORBIDDEN = ("labkit.distributed.tensor_parallel", "labkit_lessons.distributed.tensor_parallel")
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from labkit.distributed.rank_exercise import rank_exercise, ranks_cases
+from labkit.distributed.judging.rank_exercise import rank_exercise, ranks_cases
 from labkit_lessons.distributed.tensor_parallel import solutions
 from labkit_lessons.distributed.tensor_parallel.exercises.cost import (
     FORBIDDEN,

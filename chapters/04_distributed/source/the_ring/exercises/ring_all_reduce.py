@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from labkit.distributed.rank_exercise import rank_exercise, ranks_cases
+from labkit.distributed.judging.rank_exercise import rank_exercise, ranks_cases
 from labkit_lessons.distributed.the_ring import solutions
 from labkit_lessons.distributed.the_ring.exercises.shared import (
     FORBIDDEN,

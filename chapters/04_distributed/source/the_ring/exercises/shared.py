@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from labkit.distributed.traffic import Traffic
+from labkit.distributed.judging.traffic import Traffic
 
 
 def ring_demand(

@@ -1,7 +1,7 @@
 """The exercises of lesson unlike_machines: a split, one all-reduce for all, the best group."""
 
 from labkit.checks.lesson_files import cases_of, exercise
-from labkit.distributed.rank_exercise import rank_exercise, ranks_cases
+from labkit.distributed.judging.rank_exercise import rank_exercise, ranks_cases
 from labkit_lessons.distributed.unlike_machines import solutions
 from labkit_lessons.distributed.unlike_machines.exercises import gradients, groups, splits
 

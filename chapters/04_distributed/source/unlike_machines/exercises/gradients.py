@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from labkit.checks.phrasing import counted
-from labkit.distributed.traffic import Traffic
+from labkit.distributed.judging.traffic import Traffic
 
 Shards = Sequence[tuple[np.ndarray, int, float, int]]  # of each rank: gradient, count, seconds, all
 Outcome = Callable[[Shards], list[tuple[np.ndarray, np.ndarray]]]  # of each rank: what it returns

@@ -1,0 +1,4 @@
+"""What happens to gradients between backward and step: buckets, overlap, compression.
+
+data_parallel.py and ddp.py, above, train with it.
+"""

@@ -1,0 +1,4 @@
+"""The network in integers, and its numbers as words of the circuits' streams.
+
+quantize.py, above, makes the integers from trained weights.
+"""
