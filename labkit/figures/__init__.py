@@ -1,15 +1,19 @@
 """The course's pictures: one restrained style, an alt text for every figure.
 
-style      the palette, `canvas(width, height)` and `show(fig, alt)`
-rooflines  the roofline of a machine
-climbs     the climb of steps towards a roofline
-charts     guesses against results, bars before and after, a grid of images
-layers     how a convolution reads its input, im2col, and what its gradients add up
-grids      grids of numbers side by side, which those are drawn with
-shapes     boxes, bars, arrows, texts and keys, which pictures are put together from
-timelines  who works when, recorded or predicted
-tables     rows under heads, with units and provenance
-listings   lines of a program with their numbers
+Modules (written by tools/modules.py):
+
+charts     Charts used by every chapter: guesses against results, bars in pairs, a grid of images.
+climbs     The climb of a kernel's steps towards the roofline of a machine.
+grids      Grids of numbers side by side, some cells shaded: what the pictures of layers are drawn
+           with.
+layers     Pictures of one convolution: which cells feed an output, a row of im2col, or a gradient.
+listings   Lines of a program with their numbers, one of them marked, in the colours of the reader's
+           theme.
+rooflines  The roofline of a machine, with layers on it.
+shapes     What pictures are put together from: boxes, bars, arrows, texts, keys, and their axes.
+style      One style for every figure of the course, and the one way to show it.
+tables     The one way to show a table: rows under heads, with units and provenance said once.
+timelines  A timeline: who works when.
 """
 
 from labkit.figures.charts import guesses, image_grid, pairs

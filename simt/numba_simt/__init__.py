@@ -1,6 +1,28 @@
 """CUDA kernels under `@cuda.jit`, run and counted without a GPU: README.md tells how.
 
 `cuda` is a module with the names of `numba.cuda`; `profile` launches a kernel, and counts.
+
+Modules (written by tools/modules.py):
+
+callables/     What a kernel may call, and what compiles it: the middle layers of the compiler.
+cuda           What `numba.cuda` offers, on the SIMT machine: this module stands in for it without a
+               GPU.
+errors         The errors of the SIMT machine, and what says that a name is missing.
+execution/     The machine: how memory lies, the C core in c/, and what that counted and found.
+extensions/    Functions for kernels that Numba has not: for a GPU, too, once it is taught them.
+in_kernel      The names of `numba.cuda` that mean something inside kernels only.
+instructions/  The lower half of the compiler: what expressions become, as instructions and
+               registers.
+launching/     The host's side of a launch.
+ops            The instruction set of the SIMT machine: one row for each instruction, read by both
+               sides.
+owned_files    Folders for what is compiled once and then loaded: nobody else may have put anything
+               there.
+profiling/     One launch, counted line by line.
+program        A compiled kernel: what the front end makes and the machine runs.
+reading/       A kernel before it is translated: what its source says, and what its types are.
+translation/   The upper half of the compiler: from a whole function to a program.
+values         What the expressions of a kernel become: numbers, tuples, views of arrays, objects.
 """
 
 from numba_simt.profiling.profiler import profile

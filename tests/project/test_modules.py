@@ -14,38 +14,48 @@ REASON = "Dense: "  # begins the paragraph of a module's docstring that says why
 
 
 @pytest.fixture
-def package(tmp_path):
-    """A package with a module on the ground floor, and one in a room."""
+def package(tmp_path, monkeypatch):
+    """A package with a module on the ground floor, and a room with one."""
     (tmp_path / "gpu").mkdir()
     files = {
+        "__init__.py": '"""The ground."""',
         "shapes.py": '"""What fits what: sizes\nand their names. More follows."""',
+        "gpu/__init__.py": '"""The room. It is small."""\n\nx = 1\n',
         "gpu/device.py": '"""What is here."""',
     }
     for name, code in files.items():
         (tmp_path / name).write_text(code)
+    monkeypatch.setattr(modules, "FLOORS", {".": "The ground", "gpu": "A machine"})
     return tmp_path
 
 
-def test_the_readme_is_what_the_modules_say():
-    written = modules.README.read_text(encoding="utf-8")
-    assert written == modules.text(), "run: python tools/modules.py"
+def test_the_map_is_what_the_modules_say():
+    stale = [path for path, new in modules.written().items() if path.read_text("utf-8") != new]
+    assert not stale, "run: python tools/modules.py"
 
 
-def test_each_module_stands_there_with_its_first_sentence(package):
+def test_the_readme_has_each_room_and_a_room_each_module(package):
     lines = modules.text(package).splitlines()
-    assert "| [shapes.py](shapes.py) | What fits what: sizes and their names. |" in lines
-    assert "| [gpu/device.py](gpu/device.py) | What is here. |" in lines
+    assert "| [labkit](.) | The ground. |" in lines and "| [gpu](gpu) | The room. |" in lines
+    ground = modules.with_modules(package)
+    assert ground.splitlines()[-2:] == ["shapes  What fits what: sizes and their names.", '"""']
+    room = modules.with_modules(package / "gpu")
+    assert room.startswith('"""The room. It is small.\n') and room.endswith('"""\n\nx = 1\n')
+    assert "\ndevice  What is here.\n" in room
+    (package / "gpu/__init__.py").write_text(room)
+    assert modules.with_modules(package / "gpu") == room, "written twice, it is listed once"
 
 
 def test_a_module_without_a_docstring_is_told(package):
     (package / "gpu/device.py").write_text("x = 1\n")
     with pytest.raises(ValueError, match=r"device.py has no docstring\. Begin it with a sentence"):
-        modules.text(package)
+        modules.written(package)
 
 
-def test_every_room_is_there():
-    rooms = {path.parent.name for path in modules.PACKAGE.glob("*/__init__.py")}
-    assert rooms <= set(modules.ROOMS)
+def test_every_floor_is_there():
+    floors = {path.parent.name for path in modules.PACKAGE.glob("*/__init__.py")}
+    assert floors <= set(modules.FLOORS)
+    assert len(modules.README.read_text("utf-8").splitlines()) <= 110, "two screens"
 
 
 def too_much(name: str, text: str) -> list[str]:

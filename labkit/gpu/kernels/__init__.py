@@ -7,6 +7,33 @@ with the grid and the block to launch it on.
     plan.kernel[plan.grid, plan.block](a, b, c, M, N, K)
 
 The same source runs on a GPU and on the SIMT machine, and compiles for any GPU (`compile_report`).
+
+Modules (written by tools/modules.py):
+
+direct_convolution  Direct convolution, each kernel like its formula, which lesson
+                    convolution_kernels derives.
+implicit_gemm       Convolution as a matrix product whose large matrix is never stored (lesson
+                    convolution_kernels).
+linear              The linear layer: y = x w^T + b and its gradients, as three products of register
+                    tiles.
+matmul              c = a b: a[M, K], b[K, N], c[M, N], float32, row-major, of any size.
+pointwise           Kernels that treat each element by itself: copy, ReLU, bias, forward and
+                    backward; SGD's step.
+pooling             Max-pooling, forward and backward, and bias, ReLU and pooling in one pass over
+                    memory.
+reductions          Sums: of a warp by shuffles, of a block through shared memory, of rows and of
+                    columns.
+register_tiles      The upper rungs of the matmul ladder: each thread computes many elements of c,
+                    from registers.
+softmax             Softmax of rows and its cross-entropy loss, forward and backward, safe for large
+                    logits.
+tensor_core         c = a b^T on tensor cores: a[M, K] and b[N, K] of float16, c[M, N] of float32.
+tile_factory        `register_tile`: the 2-D register tile as a factory, generic in what it
+                    multiplies.
+tile_sizes          Sizes of register tiles: which one to take, how many threads share it, how to
+                    launch it.
+vectors             Elements of a matrix, one by one or four neighbours at once, with a guard at its
+                    edges.
 """
 
 from math import prod

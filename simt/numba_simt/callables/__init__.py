@@ -1,7 +1,16 @@
 """What a kernel may call, and what compiles it: the middle layers of the compiler.
 
-function_table    functions of numbers by type      python_functions  Python's own of numbers
-library           those made of simpler ones        intrinsics        of numba.cuda: threads, memory
-functions         of math, cmath, NumPy, CUDA       warps             of all lanes of a warp
-calls             finds out what is called
+Modules (written by tools/modules.py):
+
+calls             Calls in a kernel: device functions, casts, and all that comes with a name.
+function_table    Which functions of numbers kernels may call, and for which types: functions.toml,
+                  read.
+functions         Functions of numbers that kernels may call: of math, cmath, NumPy and numba.cuda.
+intrinsics        What kernels use of numba.cuda: positions, shared and local memory, barriers,
+                  atomics.
+library           Functions of numbers that the SIMT machine computes from simpler ones.
+python_functions  Python's own functions of numbers in a kernel: abs, min, max, round, int, float,
+                  complex, len.
+warps             What the lanes of a warp do together: votes, shuffles, matches, 16-byte accesses,
+                  matrices.
 """

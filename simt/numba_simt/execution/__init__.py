@@ -1,8 +1,17 @@
 """The machine: how memory lies, the C core in c/, and what that counted and found.
 
-machine    a launch of a program          hazards   what is wrong, as sentences
-layout     where its arrays lie           waiting   deadlock, or an endless loop
-structs    what C and Python share        places    names of lines, threads, elements
-tables     the instruction set for C      counting  counters by line
-native     compiles the C core once
+Modules (written by tools/modules.py):
+
+counting  From what the machine noted to what a profiler shows: counters by line, requests to
+          memory.
+hazards   What the machine finds wrong in a kernel, as sentences: what, where, who, and what to do.
+layout    How a launch's arrays lie in memory.
+machine   Launches a program on the machine in c/machine.c: lays out its memory, runs it, reads the
+          result.
+native    C sources, compiled on this machine once and kept in the cache folder.
+places    Names for what the machine knows by number: lines, threads, elements of arrays.
+structs   The structures that Python fills for the machine: twins of those in c/machine.h.
+tables    The instruction set as C reads it: enumerations and tables, written from the rows of
+          ops.py.
+waiting   A loop that went on too long: does it wait for a value in memory, or does it never end?
 """

@@ -1,4 +1,7 @@
 """Functions for kernels that Numba has not: for a GPU, too, once it is taught them.
 
-vector    16 bytes in one access    mma   the tensor core's multiply-add
+Modules (written by tools/modules.py):
+
+mma     The tensor core's multiply-add, which Numba cannot write, as a function for kernels.
+vector  Sixteen bytes in one access: what Numba cannot write, as functions for kernels.
 """

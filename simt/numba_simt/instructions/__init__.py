@@ -2,8 +2,17 @@
 
 Each is a layer of one class, which calls what it has and what those below it have. Lowest first:
 
-emitter       instructions and registers    views        arrays: indices, loads, stores
-arithmetic    conversions and operators     names        names and attributes
-variables     and the register of each      expressions  comparisons, conditions, tuples
-control       branches, loops, masks        inlining     device functions
+Modules (written by tools/modules.py):
+
+arithmetic   Arithmetic of a kernel: conversions, truth, and the operators of Python, as
+             instructions.
+control      Control flow of a kernel: branches, loops and inlined calls, and the masks of lanes in
+             them.
+emitter      Instructions and registers, during one pass over a kernel.
+expressions  Expressions of a kernel: operators, comparisons, conditions, tuples.
+inlining     Device functions of a kernel: their bodies in place of their calls.
+names        Names and attributes in a kernel: what they mean inside, and what is taken from
+             outside.
+variables    Variables of a kernel: what is assigned to a name, and the register where it lives.
+views        Arrays in a kernel: their shapes, indices and slices, loads and stores.
 """

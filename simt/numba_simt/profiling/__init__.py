@@ -1,5 +1,10 @@
 """One launch, counted line by line.
 
-profiler         the launch             counters  each with its unit and Nsight's name
-profile_table    as text and as HTML
+Modules (written by tools/modules.py):
+
+counters       What the SIMT machine counts: each name with a sentence, its unit and its Nsight
+               Compute metric.
+profile_table  A profile as a table, line by line: as text of 100 characters a line, and as HTML.
+profiler       `profile(kernel, grid, block, *args)`: one launch on the SIMT machine, counted line
+               by line.
 """

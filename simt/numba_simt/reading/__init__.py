@@ -1,6 +1,11 @@
 """A kernel before it is translated: what its source says, and what its types are.
 
-source        the source, parsed                   typing_rules  Numba's rules for types
-webs          which reads see which assignments    signatures    those given to cuda.jit
-pruning       branches that constants rule out
+Modules (written by tools/modules.py):
+
+pruning       Branches that Numba leaves out before it looks at types: their tests are of constants
+              alone.
+signatures    Signatures given to `cuda.jit`: which one fits the arguments, and what they become.
+source        The source of a kernel, parsed.
+typing_rules  Numba's typing rules: what type an operation of numbers has.
+webs          Which of a function's reads of variables see which of its assignments.
 """
