@@ -60,9 +60,12 @@ class ProfiledLaunch:
         return sum(int(active.sum()) for active in at_work.values())
 
 
-def too_dear(theirs: ProfiledLaunch, ours: ProfiledLaunch) -> str | None:
-    """What is too dear about a kernel whose numbers are right, as the end of a sentence."""
-    for limit in (few_threads, atomics, traffic, conflicts):
+def too_dear(theirs: ProfiledLaunch, ours: ProfiledLaunch, anywhere: bool = False) -> str | None:
+    """What is too dear about a kernel whose numbers are right, as the end of a sentence.
+
+    anywhere    whether its requests may touch as many sectors as they like
+    """
+    for limit in (few_threads, atomics, repeats if anywhere else traffic, conflicts):
         if sentence := limit(theirs, ours):
             return sentence
     return float64(theirs)
@@ -87,6 +90,11 @@ def traffic(theirs: ProfiledLaunch, ours: ProfiledLaunch) -> str | None:
         if sentence:
             return sentence
     return None
+
+
+def repeats(theirs: ProfiledLaunch, ours: ProfiledLaunch) -> str | None:
+    """Bytes asked for again and again; loads and stores."""
+    return repeated(theirs, ours, "load") or repeated(theirs, ours, "store")
 
 
 def scattered(theirs: ProfiledLaunch, ours: ProfiledLaunch, way: str) -> str | None:

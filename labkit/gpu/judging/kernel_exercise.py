@@ -28,6 +28,7 @@ def kernel_exercise(
     limit: Callable[..., str | None] = lambda profile, kernel, *inputs: None,
     costs: Sequence[str] = (),
     fills: bool = True,
+    anywhere: bool = False,
     **fields: Any,
 ) -> Exercise:
     """An `Exercise` of which the learner gives the kernel; its texts stand beside its module.
@@ -43,9 +44,10 @@ def kernel_exercise(
              of the learner's kernel is not
     costs    counters shown after success, of the learner's kernel on the largest case
     fills    the kernel must write every element of its outputs, whatever was there before
+    anywhere  a warp's requests may touch as many sectors as they like: the text says no such cost
     fields   those of an `Exercise`; without `outputs` the kernel's last parameter is the one
     """
-    judge = KernelJudge(launch, kernel, limit, fills)
+    judge = KernelJudge(launch, kernel, limit, fills, anywhere)
 
     def cost() -> list[tuple[str, Quantity]]:
         names = [case.name for case in cases(np.random.default_rng(0))]
@@ -89,12 +91,14 @@ class KernelJudge:
         kernel: Callable,
         limit: Callable[..., str | None],
         fills: bool,
+        anywhere: bool = False,
     ) -> None:
-        """`launch`, `kernel`, `limit` and `fills` are those of `kernel_exercise`."""
+        """`launch`, `kernel`, `limit`, `fills` and `anywhere` are those of `kernel_exercise`."""
         self.launch = launch
         self.kernel = kernel
         self.limit = limit
         self.fills = fills
+        self.anywhere = anywhere
         self.theirs: list[ProfiledLaunch] = []  # of the learner's kernel, in the order of the cases
         self.ours: dict[bytes, ProfiledLaunch] = {}  # the cases are the same at every check
 
@@ -153,7 +157,7 @@ class KernelJudge:
     def demand_low_cost(self, theirs: ProfiledLaunch, ours: ProfiledLaunch, inputs: tuple) -> None:
         """TooDear where a limit of the exercise, or one that all exercises share, is passed."""
         own = self.limit(theirs.profile, theirs.kernel, *inputs)
-        if sentence := own or too_dear(theirs, ours):
+        if sentence := own or too_dear(theirs, ours, self.anywhere):
             raise TooDear(f"The numbers are right, but {sentence}")
 
     def costs_of_largest(

@@ -176,7 +176,8 @@ def softmax_of_all(q, k, v, keys, values):
     keys, values = np.concatenate([keys, k[None]]), np.concatenate([values, v[None]])
     group = len(q) // len(k)
     scores = np.stack([keys[:, h // group] @ q[h] for h in range(len(q))]) / np.sqrt(q.shape[1])
-    weights = np.exp(scores) / np.exp(scores).sum()
+    powers = np.exp(scores - scores.max())
+    weights = powers / powers.sum()
     mixed = np.stack([weights[h] @ values[:, h // group] for h in range(len(q))])
     return mixed, keys, values
 
@@ -185,7 +186,8 @@ def softmax_of_heads(q, k, v, keys, values):
     keys, values = np.concatenate([keys, k[None]]), np.concatenate([values, v[None]])
     group = len(q) // len(k)
     scores = np.stack([keys[:, h // group] @ q[h] for h in range(len(q))]) / np.sqrt(q.shape[1])
-    weights = np.exp(scores) / np.exp(scores).sum(axis=0)
+    powers = np.exp(scores - scores.max(axis=0))
+    weights = powers / powers.sum(axis=0)
     mixed = np.stack([weights[h] @ values[:, h // group] for h in range(len(q))])
     return mixed, keys, values
 
@@ -209,9 +211,19 @@ def with_torch(q, k, v, keys, values):
 def _mixed(q, keys, values):
     group = len(q) // keys.shape[1]
     scores = np.einsum("hw,phw->hp", q, np.repeat(keys, group, axis=1)) / q.shape[1] ** 0.5
-    weights = np.exp(scores)
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
     weights /= weights.sum(axis=1, keepdims=True)
     return np.einsum("hp,phw->hw", weights, np.repeat(values, group, axis=1))
+
+
+def powers_overflow(q, k, v, keys, values):
+    keys, values = np.append(keys, [k], axis=0), np.append(values, [v], axis=0)
+    mixed = []
+    for h, query in enumerate(q):
+        place = h * len(k) // len(q)
+        powers = np.exp(keys[:, place] @ query / np.sqrt(len(query)))
+        mixed.append(powers @ values[:, place] / powers.sum())
+    return np.stack(mixed), keys, values
 
 
 def by_einsum(q, k, v, keys, values):
@@ -224,7 +236,8 @@ def by_groups(q, k, v, keys, values):
     grouped = q.reshape(len(k), -1, q.shape[1])
     mixed = []
     for place, queries in enumerate(grouped):
-        weights = np.exp(queries @ keys[:, place].T * q.shape[1] ** -0.5)
+        scores = queries @ keys[:, place].T * q.shape[1] ** -0.5
+        weights = np.exp(scores - scores.max(1, keepdims=True))
         mixed.append(weights @ values[:, place] / weights.sum(1, keepdims=True))
     return np.concatenate(mixed), keys, values
 
@@ -356,6 +369,7 @@ PLANTED = {
         (by_tokens, "root of the number of tokens"),
         (by_q, "root of all numbers in q"),
         (raw_scores, "There is no softmax"),
+        (powers_overflow, "Powers of large scores overflow"),
         (powers_only, "The weights do not add up to 1"),
         (mean_of_all, "All tokens weigh the same"),
         (hardmax, "Only the token with the largest score"),

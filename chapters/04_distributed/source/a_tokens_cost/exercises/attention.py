@@ -13,11 +13,25 @@ Attended = tuple[np.ndarray, np.ndarray, np.ndarray]  # mixed [H,W], keys and va
 Head = Callable[[int, int, int], int]  # query head h, of H, and K heads of keys -> its head of keys
 
 
-def token(rng: np.random.Generator, past: int, heads: int, kv_heads: int, width: int) -> tuple:
-    """q [H,W], k and v [K,W] of the new token; keys and values [P,K,W] of those before it."""
+def token(
+    rng: np.random.Generator,
+    past: int,
+    heads: int,
+    kv_heads: int,
+    width: int,
+    size: float = 0,
+) -> tuple:
+    """q [H,W], k and v [K,W] of the new token; keys and values [P,K,W] of those before it.
+
+    size    about what all scores of a head have in common: it has no effect on the softmax
+    """
     shapes = ((heads, width), (kv_heads, width), (kv_heads, width))
     q, k, v = (rng.normal(size=shape) for shape in shapes)
     keys, values = rng.normal(size=(2, past, kv_heads, width))
+    if size:
+        q[:, 0] = rng.uniform(1, 1.2, heads)
+        k[:, 0] += size * np.sqrt(width)
+        keys[..., 0] += size * np.sqrt(width)
     return 1.5 * q, k, v, keys, values
 
 
@@ -25,6 +39,13 @@ def softmax(scores: np.ndarray) -> np.ndarray:
     """Of scores [n], above 0 and with the sum 1."""
     powers = np.exp(scores - scores.max())
     return powers / powers.sum()
+
+
+def unshifted(dots: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """A softmax without its maximum taken off: inf / inf for large scores, 0 / 0 for low ones."""
+    with np.errstate(all="ignore"):
+        powers = np.exp(dots / root_of_width(dots, q))
+        return powers / powers.sum()
 
 
 def divided(by: Callable[[np.ndarray, np.ndarray], float]) -> Callable[..., np.ndarray]:
@@ -178,6 +199,8 @@ attend_one = exercise(
             "the first token": (0, 4, 2, 3),
             "prime": (7, 15, 5, 3),
             "ragged": (33, 6, 3, 5),
+            "large scores": (3, 4, 2, 4, 600),
+            "very negative scores": (5, 6, 2, 3, -600),
         },
         token,
     ),
@@ -194,6 +217,7 @@ attend_one = exercise(
         "divided_behind": attended(lambda dots, q: softmax(dots) / root_of_width(dots, q)),
         "no_softmax": attended(lambda dots, q: dots / root_of_width(dots, q)),
         "exp_only": attended(lambda dots, q: np.exp(dots / root_of_width(dots, q))),
+        "unshifted": attended(unshifted),
         "shares_of_scores": attended(lambda dots, q: dots / dots.sum()),
         "softmax_last": softmax_last,
         "last_share": attended(last_share),
