@@ -19,7 +19,7 @@ TESTS = """\
 from pathlib import Path
 import time
 
-ROOM = Path(__file__).parents[2] / "build"
+ROOM = Path(__file__).parents[1] / "build"
 
 
 def note(name):
@@ -112,7 +112,8 @@ def clone(tmp_path):
 def test_an_interrupted_proof_goes_on_where_it_was(clone):
     clone.flag("hang")
     proof = clone.start()
-    until(lambda: "two" in clone.ran and clone.noted == 1)
+    until(lambda: proof.poll() is not None or "two" in clone.ran and clone.noted == 1)
+    assert proof.poll() is None, proof.stdout.read()
     os.killpg(proof.pid, signal.SIGKILL)
     proof.communicate()
     assert clone.row.endswith("not yet |")

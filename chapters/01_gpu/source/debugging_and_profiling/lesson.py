@@ -132,7 +132,7 @@ for c in (-1000, -200, -80, 0, 80, 200, 1000):
 # **Exercise `gpu.case_log_sum_exp`.**
 # Repair it, for all finite scores: all large, all very negative, or hundreds apart.
 # Stay in float32: float64 is slow, and only moves the ends, to ±700.
-# The identity holds for *every* $c$, and each image may have one of its own; neighbours still read neighbours.
+# The identity holds for *every* $c$, and each image may have one of its own.
 # `infinity` and `zero` are float32 constants of this notebook; `max(a, b)` works in kernels.
 
 
