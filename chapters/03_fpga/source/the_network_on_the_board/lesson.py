@@ -102,7 +102,7 @@ print(accelerator.register_map)
 # the same, seen as "i4"      30 numbers, 10 for each image
 # ```
 #
-# **Exercise `fpga.run_job`**: run one job, and leave no buffer in the board's memory: `with` frees them, and so does pynq when nothing holds them any more.
+# **Exercise `fpga.run_job`**: run one job, and hold no buffer afterwards.
 # The two registers are written by `accelerator.register_map.IMAGES = 3` and `accelerator.register_map.CONTROL.START = 1`.
 # `np.array(got).view("i4")` gives the words of a buffer `got` as numbers of 4 bytes.
 # (`check` uses a tiny accelerator with the same registers and smaller images.)

@@ -97,7 +97,8 @@ guesses = {
 # With S bytes of all weights, each of n ranks sends $\frac{n-1}{n} S$ in forward's gathers, as much in backward's and in the reduce-scatters: $3 \frac{n-1}{n} S$ in a step; data parallel's all-reduce needs $2 \frac{n-1}{n} S$.
 #
 # For a linear layer $y = x W$, the gradients are $dW = x^T dy$ and $dx = dy\, W^T$.
-# `torch.cat(all_gather(shard)).view(D, D)` is the whole layer; if no name holds it, it is freed after use. (`check` lets one name hold a layer until the next one is gathered.)
+# `torch.cat(all_gather(shard)).view(D, D)` is the whole layer; if no name holds it, it is freed after use.
+# (`check` lets one name hold a layer until the next one is gathered.)
 # `reduce_scatter(t)` takes t of any shape, and returns this rank's flat chunk of the ranks' sum.
 #
 # **Exercise `distributed.sharded_step`**: backward of several linear layers, without autograd; forward is there, and `dy` is the gradient of this rank's last output.
