@@ -112,7 +112,7 @@ def clone(tmp_path):
 def test_an_interrupted_proof_goes_on_where_it_was(clone):
     clone.flag("hang")
     proof = clone.start()
-    until(lambda: proof.poll() is not None or "two" in clone.ran and clone.noted == 1)
+    until(lambda: proof.poll() is not None or ("two" in clone.ran and clone.noted == 1))
     assert proof.poll() is None, proof.stdout.read()
     os.killpg(proof.pid, signal.SIGKILL)
     proof.communicate()
