@@ -167,7 +167,7 @@ def tensorboard(folder: str | Path, timeout: float = 60.0) -> Iterator[str]:
     code = "from labkit.distributed.monitoring import serve_page; serve_page()"
     with tempfile.TemporaryFile() as output, tempfile.TemporaryDirectory() as own:
         process = subprocess.Popen(
-            [sys.executable, "-c", code, str(folder)],
+            [sys.executable, "-P", "-c", code, str(folder)],
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=subprocess.STDOUT,

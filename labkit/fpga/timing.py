@@ -156,7 +156,7 @@ def _run(sources: Sources, script: list[str], top: str, seeds: Sequence[int]) ->
 
 def _placed(folder: Path, top: str, seed: int) -> dict:
     """nextpnr's report of the netlist in the folder."""
-    command = [sys.executable, "-c", _RUN, *_OPTIONS, "--seed", str(seed)]
+    command = [sys.executable, "-P", "-c", _RUN, *_OPTIONS, "--seed", str(seed)]
     command += ["--json", "design.json", "--report", "report.json", "--quiet"]
     done = run_tool("nextpnr", f"with the module {top}", LARGE, command, folder)
     if done.returncode:

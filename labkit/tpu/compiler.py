@@ -112,7 +112,7 @@ def ask(program: tracing.TracedProgram, topology: str, timeout: float = PATIENCE
         said = f"Google's TPU compiler is not here. {snapshot.INSTALL}"
         raise CompilerError(f"{said}; elsewhere use source='snapshot'.")
     request = json.dumps({"topology": topology, "shardings": program.shardings})
-    command = [sys.executable, "-m", "labkit.tpu.compile_worker", request]
+    command = [sys.executable, "-P", "-m", "labkit.tpu.compile_worker", request]
     options = {"capture_output": True, "timeout": timeout, "env": os.environ | CHILD}
     try:
         done = subprocess.run(command, input=program.serialise(), **options)

@@ -62,7 +62,7 @@ def without_way_out(function: Callable[[], None]) -> str:
     import cloudpickle
 
     done = subprocess.run(
-        [sys.executable, "-c", CALL],
+        [sys.executable, "-P", "-c", CALL],
         input=cloudpickle.dumps(function),
         capture_output=True,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},

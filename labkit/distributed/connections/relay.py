@@ -46,7 +46,7 @@ def relayed(target: Address, seconds: float) -> Iterator[Address]:
     """
     if not 0 <= seconds < float("inf"):
         raise ValueError(f"A relay holds segments for 0 seconds or more, not {seconds!r}.")
-    command = [sys.executable, "-m", __name__, target[0], str(target[1]), str(seconds)]
+    command = [sys.executable, "-P", "-m", __name__, target[0], str(target[1]), str(seconds)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:

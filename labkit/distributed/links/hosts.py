@@ -149,6 +149,7 @@ def torchrun(hosts: Sequence[Host], node: int, ranks: int, *program: str) -> lis
     """The command that starts `ranks` ranks of a program on host `node`, to meet on host 0."""
     return [
         sys.executable,
+        "-P",
         "-m",
         "torch.distributed.run",
         f"--nnodes={len(hosts)}",

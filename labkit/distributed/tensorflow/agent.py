@@ -51,7 +51,7 @@ class Agent:
                 self.running[pid] = None
                 return pid
             process = subprocess.Popen(
-                [sys.executable, "-c", BECOME, json.dumps([words, folder, environment])],
+                [sys.executable, "-P", "-c", BECOME, json.dumps([words, folder, environment])],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -48,7 +48,7 @@ class Agent:
         path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [*enter, sys.executable, "-m", "labkit.distributed.tensorflow.agent", *words],
+                [*enter, sys.executable, "-P", "-m", "labkit.distributed.tensorflow.agent", *words],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,

@@ -116,7 +116,7 @@ def _ask(folder: Path, options: list[str]) -> str:
     """
     scripts = sysconfig.get_path("scripts")
     environment = os.environ | {"PATH": os.pathsep.join([scripts, os.environ.get("PATH", "")])}
-    command = [sys.executable, "-c", _RUN, "-s", "z3", "--noprogress"]
+    command = [sys.executable, "-P", "-c", _RUN, "-s", "z3", "--noprogress"]
     command += ["--timeout", str(PATIENCE), *options, "formulas.smt2"]
     done = run_tool("The solver", "with all cycles", SMALLER, command, folder, environment)
     said = done.stdout + done.stderr

@@ -49,7 +49,7 @@ def run_yosys(script: list[str], folder: Path, sources: Sources) -> str:
 def start_yosys(script: list[str], folder: Path, sources: Sources) -> subprocess.CompletedProcess:
     """As `run_yosys`, for a caller who wants what Yosys did before it refused a source, too."""
     yosys_version()
-    command = [sys.executable, "-c", _RUN, "-Q", "-T", "-p", "; ".join(script)]
+    command = [sys.executable, "-P", "-c", _RUN, "-Q", "-T", "-p", "; ".join(script)]
     return run_tool("Yosys", f"with the module {sources.top}", LOOPS, command, folder)
 
 

@@ -39,7 +39,7 @@ class Ended(NamedTuple):
 
 def command(name: str, dry: bool) -> list[str]:
     """What runs one section; `--rows FILE` and `--earlier FILE` are still to be added."""
-    start = [sys.executable, "-m", "labkit.gpu.report.section", name]
+    start = [sys.executable, "-P", "-m", "labkit.gpu.report.section", name]
     return start + (["--dry-run"] if dry else [])
 
 
@@ -54,7 +54,7 @@ def environment(folder: Path) -> dict[str, str]:
     lessons.parent.mkdir()
     lessons.symlink_to(CLONE / "chapters" / "01_gpu" / "source")
     Path(folder, "numba_simt").symlink_to(CLONE / "simt" / "numba_simt")
-    paths = [str(folder), os.environ.get("PYTHONPATH", "")]
+    paths = [str(folder), str(CLONE), os.environ.get("PYTHONPATH", "")]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
 
 

@@ -72,7 +72,7 @@ def run_cocotb(
     program = kept(f"{top}.cocotb", key, lambda path: _build(sources, parameters, path))
     with TemporaryDirectory() as folder:
         shutil.copy(program, Path(folder, top))
-        command = [sys.executable, "-c", _RUN, top, folder, str(testbench.resolve())]
+        command = [sys.executable, "-P", "-c", _RUN, top, folder, str(testbench.resolve())]
         environment = {k: v for k, v in os.environ.items() if k != "PYTEST_CURRENT_TEST"}
         done = run_tool("cocotb", f"with {testbench}", WAITS, command, Path(folder), environment)
         return _counts(top, Path(folder, "results.xml"), done.stdout + done.stderr)

@@ -60,7 +60,7 @@ def under_torchrun(
     Interrupted or failed, it leaves no process behind.
     """
     path = _found(Path(program))
-    command = [sys.executable, "-m", AGENT, "--standalone", "--local-addr=127.0.0.1"]
+    command = [sys.executable, "-P", "-m", AGENT, "--standalone", "--local-addr=127.0.0.1"]
     command += [
         f"--nproc-per-node={ranks}",
         f"--max-restarts={restarts}",

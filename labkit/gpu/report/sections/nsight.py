@@ -51,11 +51,11 @@ def ask(metrics: frozenset[str], rows: tuple[str, ...]) -> dict[str, dict[str, f
     """
     command = [program("ncu"), "--csv", "--page", "details", "--print-units", "base"]
     command += ["--clock-control", "none", "--target-processes", "all", "--metrics"]
-    command += [",".join(sorted(metrics)), sys.executable, "-m", PROGRAM]
+    command += [",".join(sorted(metrics)), sys.executable, "-P", "-m", PROGRAM]
     # ncu writes numbers as `number` reads them, and finds what this process has found.
     env = {
         "LC_ALL": "C",
-        "PYTHONPATH": os.pathsep.join(sys.path),
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
         "LABKIT_CUDA": "gpu",
     }
     done = subprocess.run(

@@ -68,8 +68,8 @@ def watched(tool: str, names: Sequence[str], seconds: float) -> str:
     command = [program("compute-sanitizer"), "--tool", tool, "--print-limit", "1000"]
     if tool == "memcheck":
         command += ["--destroy-on-device-error", "kernel"]  # what follows is launched all the same
-    command += [sys.executable, "-m", PROGRAM, *names]
-    env = {"PYTHONPATH": os.pathsep.join(sys.path), "LABKIT_CUDA": "gpu"}
+    command += [sys.executable, "-P", "-m", PROGRAM, *names]
+    env = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "LABKIT_CUDA": "gpu"}
     done = subprocess.run(
         command, env=os.environ | env, capture_output=True, text=True, timeout=seconds
     )
