@@ -45,7 +45,7 @@ class Clone:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        for name in ("tools", "tests", "chapters", "build"):
+        for name in ("tools", "tests", "chapters", "simt/tests", "build"):
             (root / name).mkdir(parents=True)
         shutil.copy(ROOT / "tools" / "prove.py", root / "tools")
         (root / "tests" / "test_small.py").write_text(TESTS)
@@ -123,6 +123,17 @@ def test_an_interrupted_proof_goes_on_where_it_was(clone):
     assert sorted(clone.ran) == ["one", "two", "two"]
     assert "2 tests and 0 cells passed, 0 skipped" in clone.row
     assert "commit " in clone.row and " minutes on " in clone.row
+
+
+@pytest.mark.night(
+    instead="tests/project/test_prove.py::test_an_interrupted_proof_goes_on_where_it_was"
+)
+def test_where_no_test_is_found_nothing_is_proved(clone):
+    (clone.root / "tests" / "test_small.py").write_text("")
+    clone.commit()
+    code, said = clone.prove()
+    assert code != 0 and "Not everything is proved: 0 are" in said
+    assert clone.row.endswith("not yet |")
 
 
 @pytest.mark.night(
