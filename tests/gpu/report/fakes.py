@@ -27,7 +27,7 @@ case "$*" in *"--clock-control none"*) echo "==PROF== Connected to process 1" ;;
 cat {table}
 echo "==PROF== Disconnected from process 1"
 [ -z "$LAUNCH" ] && exit ${{STATUS:-0}}
-shift $(($# - 3))
+shift $(($# - 4))
 LABKIT_CUDA=simt exec "$@"
 """
 FINDINGS = {  # of each tool, in the form that the real one prints
