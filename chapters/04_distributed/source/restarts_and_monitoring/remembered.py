@@ -14,6 +14,7 @@ Adam's two averages begin at 0, which the two denominators make up for (Kingma a
 arXiv:1412.6980). All arrays are changed in place. Lesson restarts_and_monitoring.
 """
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -54,8 +55,8 @@ class SmallTraining:
         self.step += 1
         self.mean += 0.1 * (gradient - self.mean)
         self.square += 0.01 * (gradient**2 - self.square)
-        mean = self.mean / (1 - 0.9**self.step)
-        square = self.square / (1 - 0.99**self.step)
+        mean = self.mean / (1 - math.pow(0.9, self.step))  # as Python, also for a step of NumPy
+        square = self.square / (1 - math.pow(0.99, self.step))
         self.weights -= RATE * mean / (np.sqrt(square) + 1e-8)
         self.position = (self.position + 1) % len(self.x)
         return float(error**2)
