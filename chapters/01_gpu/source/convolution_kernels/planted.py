@@ -512,7 +512,7 @@ PLANTED = {
         (dx_without_output_0, "The outputs of row 0"),
         (dx_replaces, "Only one product is left"),
         (dx_in_float64, "it computes in float64"),
-        (dx_of_three_channels, "dy counts without the last entry along axis 1"),
+        (dx_of_three_channels, "dy counts up to the first 3 entries along axis 1, and no further"),
         (dx_frame_down, "The columns have no frame here"),
         (dx_frame_right, "The rows have no frame here"),
         (dx_adds_atomically, "additions are atomic"),

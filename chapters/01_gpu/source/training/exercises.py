@@ -50,6 +50,7 @@ sgd_momentum = kernel_exercise(
         {  # n, lr and momentum
             "one full block": (128, 0.125, 0.75),
             "two blocks and a bit": (352, 0.5, 0.9),
+            "three full blocks": (384, 0.25, 0.5),
             "one element": (1, 0.375, 0.625),
             "a prime number without momentum": (13, 0.01, 0),
             "one more than a block with a large rate": (129, 3, 0.25),

@@ -28,9 +28,6 @@ batch_without_images = batch("batch_without_images", "(K + N)", "N")
 batch_without_results = batch("batch_without_results", "(K + N)", "K")
 batch_with_plus = batch("batch_with_plus", "arithmetic - data", "arithmetic + data")
 batch_of_multiply_adds = batch("batch_of_multiply_adds", "2 * K * N", "K * N")
-batch_in_bfloat16 = batch(
-    "batch_in_bfloat16", ONCE, "2 * K * N / bandwidth", (ADDED, "2 * (K + N) / bandwidth")
-)
 batch_in_numbers = batch(
     "batch_in_numbers", ONCE, "K * N / bandwidth", (ADDED, "(K + N) / bandwidth")
 )
@@ -148,7 +145,7 @@ PLANTED = {
         (batch_without_results, "The results [B, N] are missing"),
         (batch_with_plus, "A sign is wrong"),
         (batch_of_multiply_adds, "A multiply-add is counted as one FLOP"),
-        (batch_in_bfloat16, "The result is that of numbers of two bytes"),
+        (bytes_in_the_arithmetic, "The result is that of numbers of two bytes"),
         (batch_in_numbers, "Numbers are counted, not bytes"),
         (batch_exchanged, "Peak and bandwidth are exchanged"),
         (batch_below_zero, "A negative batch means"),
@@ -164,7 +161,6 @@ PLANTED = {
         (batch_by_torch, "torch"),
         (one_image_short, "every value is too small by 1"),
         (never_for_one_never_for_all, "each of them is to be found by itself"),
-        (bytes_in_the_arithmetic, "itemsize counts in the traffic, and there alone"),
     ],
     "tpu.throughput": [
         (images_step_time, "the seconds of one step"),
@@ -193,7 +189,7 @@ NO_BATCH = np.array([0.1]), np.array([0.1]), 1.0, 1.0, 2  # so small that none i
 RIGHT_ON = {  # where what they confuse is one and the same
     batch_of_kept_layers: (np.array([90.0, 80.0]), np.array([70.0, 60.0]), 12.0, 2.0, 2),
     batch_doubled: NO_BATCH,
-    images_of_a_kept_step: (np.full(4, 1e9), 1, 7, 1e9),
+    images_of_a_kept_step: (np.full(9, 1e9), 1, 7, 1e9),
     batch_with_plus: (np.array([1e9]), np.array([1e9]), 12.0, 2.0, 2),
     batch_of_multiply_adds: NO_BATCH,
     batch_exchanged: NO_BATCH,

@@ -399,8 +399,8 @@ def free_checkpoints(moments, every, write):
 
 
 def one_row_of_checkpoints(moments, every, write):
-    lost = sum(int(moment) % (every + write) for moment in moments)
-    return lost, int(moments[-1]) // (every + write) * write
+    lost = sum(moment % (every + write) for moment in moments.tolist())
+    return lost, moments[-1] // (every + write) * write
 
 
 def begun_is_half_done(moments, every, write):

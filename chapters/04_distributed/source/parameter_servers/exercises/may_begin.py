@@ -81,7 +81,7 @@ may_begin = exercise(
             "ragged": (33, 10),
             "many": (100, 41),
             "equal steps": (5, 2, "equal"),
-            "no step yet": (6, 2, "first"),
+            "no step yet": (5, 3, "first"),
         },
         progress,
     ),
