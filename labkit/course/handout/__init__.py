@@ -1,0 +1,1 @@
+"""What a teacher hands to a class: notebooks, each complete in itself."""
