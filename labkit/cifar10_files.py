@@ -47,13 +47,19 @@ def fingerprint(train: Split, test: Split) -> str:
     return digest.hexdigest()
 
 
-def load_sample(folder: Path = SAMPLE) -> tuple[Split, Split]:
+def sample_index(folder: Path | None = None) -> dict:
+    """The sample's labels, and the places of its images in the full set, of train and test."""
+    return json.loads(((folder or SAMPLE) / "index.json").read_text())
+
+
+def load_sample(folder: Path | None = None) -> tuple[Split, Split]:
     """Training and test images of the sample: the first 200 and 50 of each class.
 
     They are the tiles of one lossless PNG each, in the official order, 50 to a row; index.json has
     their labels and their places in the full set. tools/make_sample.py wrote the files.
     """
-    index = json.loads((folder / "index.json").read_text())
+    folder = folder or SAMPLE
+    index = sample_index(folder)
     train = Split(_tiles(folder / "train.png"), np.array(index["train"]["labels"], dtype=np.int64))
     test = Split(_tiles(folder / "test.png"), np.array(index["test"]["labels"], dtype=np.int64))
     return train, test
@@ -75,14 +81,14 @@ def mosaic(images: np.ndarray) -> np.ndarray:
     return grid.transpose(0, 3, 1, 4, 2).reshape(-1, TILES * 32, 3)
 
 
-def write_sample(train: Split, test: Split, folder: Path = SAMPLE) -> None:
-    """Write the sample's pictures from the full set, by the places in the folder's index.json."""
+def write_sample(train: Split, test: Split) -> None:
+    """Write the sample's pictures from the full set, by the places in its index.json."""
     from PIL import Image
 
-    index = json.loads((folder / "index.json").read_text())
+    index = sample_index()
     for name, split in (("train", train), ("test", test)):
         chosen = split.images[index[name]["indices"]]
-        Image.fromarray(mosaic(chosen)).save(folder / f"{name}.png", optimize=True)
+        Image.fromarray(mosaic(chosen)).save(SAMPLE / f"{name}.png", optimize=True)
 
 
 def is_sample(folder: Path) -> bool:
