@@ -179,3 +179,10 @@ def test_the_list_of_what_a_handout_made_is_by_place(ours, out):
     handout(ours, str(out))
     listed = json.loads((out / "handout.json").read_text())
     assert set(listed) == names(out) - {"handout.json"}
+
+
+def test_a_handout_that_was_interrupted_can_be_made_again(ours, out):
+    handout(ours, str(out))
+    (out / "handout.json").unlink()
+    handout(ours, str(out))
+    assert (out / "handout.json").is_file()

@@ -114,19 +114,17 @@ def write(folder: Path, files: Mapping[str, bytes]) -> None:
     CourseError for the first that is not, and OSError where the folder cannot be written.
     """
     before = made_before(folder)
-    for name in files:
-        _refuse_others(folder / name, before.get(name))
+    for name, data in files.items():
+        _refuse_others(folder / name, (before.get(name), _sha256(data)))
     for name, data in files.items():
         write_whole(folder / name, data)
     now = {name: _sha256(data) for name, data in files.items()}
     write_whole(folder / LIST, json.dumps(before | now, indent=1, sort_keys=True).encode())
 
 
-def _refuse_others(file: Path, made: str | None) -> None:
-    """CourseError where a file is there that was not made so."""
-    if not file.exists():
-        return
-    if made is None or not file.is_file() or _sha256(file.read_bytes()) != made:
+def _refuse_others(file: Path, made: tuple[str | None, str]) -> None:
+    """CourseError where a file is there that is neither of those that a handout makes."""
+    if file.exists() and not (file.is_file() and _sha256(file.read_bytes()) in made):
         raise CourseError(
             f"{file} was not made by `labkit handout`, or was changed since. Nothing was written: "
             "name another folder with --out, or move this file away."

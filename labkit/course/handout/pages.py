@@ -3,7 +3,6 @@
 A learner's notebook has no outputs, and no links to files that its reader has not.
 """
 
-import copy
 import inspect
 import re
 import tomllib
@@ -55,7 +54,7 @@ def _in_lines(part: str) -> str:
 def handed_out(notebook: Notebook, values: Mapping[str, object], path: Path) -> Notebook:
     """The notebook as it will lie at `path`; CourseError where it is larger than LARGEST."""
     cells = list(_cells(notebook, cell_text(values)))
-    made = Notebook(path, path.name, copy.deepcopy(notebook.content)).with_cells(cells)
+    made = Notebook(path, path.name, notebook.content).with_cells(cells)
     size = len(made.to_bytes())
     if size > LARGEST:
         raise CourseError(f"{path.name} would have {size:,} bytes; at most {LARGEST:,} are saved.")
