@@ -6,6 +6,7 @@ import pytest
 
 from labkit.cli import main
 from labkit.course import CourseError
+from labkit.course.catalogue import Course
 from labkit.course.config import config
 from labkit.course.handout import command, pages, payload
 from labkit.course.handout.command import handout
@@ -145,7 +146,7 @@ def test_wheels_that_cannot_be_built_are_one_sentence(tmp_path):
 
 
 def test_a_lesson_that_reads_weights_has_them_beside_it(ours, out, monkeypatch):
-    monkeypatch.setitem(pages.DATA, "convnet.safetensors", ["tiny"])
+    monkeypatch.setitem(pages.READS, "convnet.safetensors", "def add_one")
     handout(ours, str(out))
     assert (out / "convnet.safetensors").read_text() == "weights"
     assert "| 25 | `convnet.safetensors` |" in (out / "START.md").read_text()
@@ -186,3 +187,17 @@ def test_a_handout_that_was_interrupted_can_be_made_again(ours, out):
     (out / "handout.json").unlink()
     handout(ours, str(out))
     assert (out / "handout.json").is_file()
+
+
+@pytest.mark.parametrize(
+    ("lesson", "data"),
+    [
+        ("01_gpu/4_what_limits_a_kernel", []),
+        ("04_distributed/5_fewer_bytes", ["sample"]),
+        ("04_distributed/15_serving", ["gpt.safetensors"]),
+        ("03_fpga/1_int8_from_the_formula", ["sample", "convnet.safetensors"]),
+    ],
+)
+def test_a_lessons_code_says_which_data_it_reads(lesson, data):
+    [found] = Course(config()).lessons(lesson)
+    assert pages.data_of(found) == data

@@ -10,7 +10,7 @@ from labkit.course import CourseError
 from labkit.course.catalogue import CHAPTERS, Course
 from labkit.course.config import Config
 from labkit.course.folders import module_of
-from labkit.course.handout.pages import DATA, SAMPLE, Files, handed_out, start_pages
+from labkit.course.handout.pages import SAMPLE, Files, data_of, handed_out, start_pages
 from labkit.course.handout.payload import build_wheels, common, files_of, own, packed
 from labkit.course.notebook import Notebook
 from labkit.course.source.lesson import Lesson
@@ -32,7 +32,8 @@ def handout(config: Config, out: str, wanted: str | None = None, solutions: bool
     made = dict(beside)
     shared = packed(common(files))
     for lesson in lessons:
-        data = _data_of(lesson, files)
+        names = [name for name in data_of(lesson) if name != SAMPLE]
+        data = {name: files[f"labkit/data/{name}"] for name in names}
         made |= data
         values = _values(config, lesson, beside, data)
         values |= _payload(shared, packed(own(files, module_of(lesson.path))))
@@ -49,12 +50,6 @@ def handout(config: Config, out: str, wanted: str | None = None, solutions: bool
     return 0
 
 
-def _data_of(lesson: Lesson, files: Files) -> Files:
-    """The files of data that a lesson reads and its cell does not carry."""
-    names = [name for name in DATA if name != SAMPLE and lesson.plain_name in DATA[name]]
-    return {name: files[f"labkit/data/{name}"] for name in names}
-
-
 def _values(config: Config, lesson: Lesson, wheels: Files, data: Files) -> dict[str, object]:
     """What stands in the lesson's first cell, but the payload."""
     address = f"git+{config.address}@{config.tag}"
@@ -66,7 +61,7 @@ def _values(config: Config, lesson: Lesson, wheels: Files, data: Files) -> dict[
         "WHEELS": _digests(wheels),
         "ADDRESSES": named if config.address else [],
         "DATA": _digests(data),
-        "SAMPLE": lesson.plain_name in DATA[SAMPLE],
+        "SAMPLE": SAMPLE in data_of(lesson),
     }
 
 

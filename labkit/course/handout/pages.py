@@ -5,7 +5,6 @@ A learner's notebook has no outputs, and no links to files that its reader has n
 
 import inspect
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from pprint import pformat
@@ -15,9 +14,13 @@ from labkit.course.handout import first_cell
 from labkit.course.notebook import KERNELSPEC, Notebook, source_of, tags_of
 from labkit.course.source.lesson import Lesson
 
-# Which lessons read data that no cell carries: files of labkit/data, and the sample of CIFAR-10.
-DATA = tomllib.loads(Path(__file__).with_name("data.toml").read_text("utf-8"))
-SAMPLE = "sample"
+SAMPLE = "sample"  # of CIFAR-10: no file of a handout
+# Data that no cell carries, and the calls by which the code of a lesson reads it.
+READS = {
+    SAMPLE: r"\bcifar10\(|\bphotographs\(",
+    "convnet.safetensors": r"\bload_weights\(\)",
+    "gpt.safetensors": r"\btrained\(\)",
+}
 Files = dict[str, bytes]  # by their places in the folder of a handout
 LARGEST = 4_000_000  # bytes: one of ten is not saved on slow lines
 LINE = 2_000  # characters of a payload
@@ -26,6 +29,13 @@ SAME = "# --- From here on, all first cells are the same.\n"
 TITLE = "# @title Set up: this cell brings labkit, the course's package\n"
 FOLDED = {"cellView": "form", "jupyter": {"source_hidden": True}, "tags": ["setup"]}
 RELATIVE_LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?!\w+:|#|/|<)[^)]*\)")
+
+
+def data_of(lesson: Lesson) -> list[str]:
+    """The data that a lesson reads and its cell does not carry: names in READS."""
+    modules = [path for path in lesson.path.parent.rglob("*.py") if not path.match("test_*")]
+    code = "\n".join(path.read_text("utf-8") for path in modules if path.name != "planted.py")
+    return [name for name, calls in READS.items() if re.search(calls, code)]
 
 
 def cell_text(values: Mapping[str, object]) -> str:
@@ -75,7 +85,7 @@ def _cells(notebook: Notebook, first: str) -> Iterator[dict]:
 def start_pages(lessons: Sequence[Lesson], wheels: Iterable[str], made: Iterable[str]) -> Files:
     """START.md, and a notebook with the same text."""
     says = TEXTS["handout"]
-    data = [name for name in made if name in DATA]
+    data = [name for name in made if name in READS]
     text = says["start"].format(
         lessons="".join(_row(lesson) for lesson in lessons),
         wheels=" and ".join(f"`{name}`" for name in wheels),
@@ -91,6 +101,6 @@ def start_pages(lessons: Sequence[Lesson], wheels: Iterable[str], made: Iterable
 
 def _row(lesson: Lesson) -> str:
     """The lesson's line in the table: its link, its minutes, the data that it reads."""
-    needs = [name for name, names in DATA.items() if lesson.plain_name in names]
-    said = ", ".join(TEXTS["handout"]["needs"][name] for name in needs) or "nothing"
+    needs = TEXTS["handout"]["needs"]
+    said = ", ".join(needs[name] for name in data_of(lesson)) or "nothing"
     return f"| [{lesson.title}]({lesson.name}.ipynb) | {lesson.minutes} | {said} |\n"
