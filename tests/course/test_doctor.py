@@ -78,7 +78,7 @@ def test_as_json_it_says_the_same():
 def test_a_chapter_says_what_its_lessons_run_on_and_what_is_missing(course):
     report = doctor()
     gpu, tpu = report["chapter 01_gpu"], report["chapter 02_tpu"]
-    assert gpu["says"].startswith("1 lesson, on the SIMT machine and PyTorch on the CPU; ")
+    assert gpu["says"].startswith("1 lesson: the SIMT machine stands in for a GPU; ")
     assert gpu["says"].endswith("extra 'gpu' is installed") and gpu["do"] == ""
     assert tpu["says"].startswith("no lessons yet; ")
     assert tpu["says"].endswith("extra 'tpu' lacks jax<0.8, tensorflow")

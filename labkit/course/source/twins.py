@@ -50,15 +50,17 @@ def cell_ids(lesson: Lesson) -> list[str]:
 
 def _twin(lesson: Lesson, twin: str, ids: list[str], config: Config) -> Notebook:
     """One of the two."""
-    badge = _badge(lesson, twin, config)
+    above = _badge(lesson, twin, config)
+    if twin == "solution":
+        above += TEXTS["solution"]["above"].format(lesson=f"../{lesson.stem}.ipynb")
     cells = []
     for cell, cell_id in zip(lesson.cells, ids, strict=True):
         text = cell.shown_in(twin)
         if "setup" in cell.tags:
             text = setup_cell(config, lesson.chapter.name)
         elif cell.type == "markdown":
-            text = badge + (_one_folder_deeper(text) if twin == "solution" else text)
-            badge = ""  # it stands above the first text
+            text = above + (_one_folder_deeper(text) if twin == "solution" else text)
+            above = ""  # the first text alone has something above it
         made = {
             "cell_type": cell.type,
             "id": cell_id,
