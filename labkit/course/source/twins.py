@@ -11,7 +11,11 @@ from labkit.course.notebook import HOLDS, ITEMS, KERNELSPEC, NOT_RUN, Notebook
 from labkit.course.source.lesson import TWINS, Lesson
 
 COLAB = "https://colab.research.google.com"
-BADGE = re.compile(rf"\[!\[Open in Colab\]\({COLAB}[^)]*\)\]\([^)]*\)\s*")
+# What stands above a lesson's first text: Colab's badge, and that a solution is one.
+ABOVE = re.compile(
+    rf"\[!\[Open in Colab\]\({COLAB}[^)]*\)\]\([^)]*\)\s*|^\*\*This is the solution\*\*.*\s*",
+    re.MULTILINE,
+)
 GITHUB = re.compile(r"https://github\.com/([\w.-]+/[\w.-]+?)(\.git)?/?")
 # What begins a relative link: `](` or `<img src="`, and then no scheme, anchor, root or bracket.
 RELATIVE_LINK = re.compile(r"(\]\(|<(?:img|a)\b[^>]*?\b(?:src|href)=\")(?!\w+:|#|/|<)")
