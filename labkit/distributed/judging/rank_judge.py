@@ -14,8 +14,8 @@ import numpy as np
 from labkit.checks.equality import equal
 from labkit.checks.handed_on import handed_on_functions
 from labkit.checks.items import (
+    CostLimitExceeded,
     Refused,
-    TooDear,
     Unsolved,
     Unsteady,
     refuse_no_function,
@@ -91,7 +91,7 @@ class RankJudge:
         return returned(_values(run), self._expected(inputs), self.results)
 
     def judged(self, packed: bytes, by_rank: ByRank, endless: list) -> tuple[np.ndarray, ...]:
-        """What a function gives back; TooDear where it is right, and `demand` finds fault.
+        """What a function returns; CostLimitExceeded where it is right, and `demand` finds fault.
 
         Unsteady where it is right, and its type is not, or a later call's result.
         """
@@ -109,7 +109,7 @@ class RankJudge:
         elif self.demand is not None:
             sentence = self.demand(run.referee.traffic(by_rank))
             if sentence:
-                raise TooDear(sentence)
+                raise CostLimitExceeded(sentence)
         return outputs
 
     def _other_type(self, got: Sequence, expected: Sequence, by_rank: ByRank) -> str | None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from labkit.checks.items import Case, Exercise, NotJudged, Refused, TooDear
+from labkit.checks.items import Case, CostLimitExceeded, Exercise, NotJudged, Refused
 from labkit.checks.lesson_files import exercise
 from labkit.checks.phrasing import counted, names_only
 from labkit.checks.watch.source import learner_line
@@ -142,7 +142,7 @@ class BoardJudge:
         if fault is None and self.demand:
             fault = self.demand(board, *inputs)
         if fault:
-            raise TooDear(fault)
+            raise CostLimitExceeded(fault)
         return result
 
     def _run(self, answer: Callable, inputs: tuple) -> tuple[Any, PrivateBoard, str | None]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from labkit.checks.items import TooDear, Unsteady
+from labkit.checks.items import CostLimitExceeded, Unsteady
 from labkit.fpga.errors import DoesNotEnd, RTLError, ToolError
 from labkit.fpga.judging.first_apart import Paragraphs, Words, first_apart, table
 from labkit.fpga.ports import Ports
@@ -126,7 +126,7 @@ def demand_reset(bench: Bench, before: Simulation) -> None:
 
 
 def demand_room(bench: Bench, free: Simulation, ports: Ports, keeps: int) -> None:
-    """TooDear where the module takes too few words while nobody takes one from it.
+    """CostLimitExceeded where the module takes too few words while nobody takes one from it.
 
     Unsteady where words are lost meanwhile.
 
@@ -144,7 +144,7 @@ def demand_room(bench: Bench, free: Simulation, ports: Ports, keeps: int) -> Non
         if kept < enough:
             should = f"several should: at least {enough}" if enough > 1 else "one should"
             cycle = _first(run.trace, stream, 1, 0)
-            raise TooDear(
+            raise CostLimitExceeded(
                 f"The words are right, but while the next module is busy, only {kept} word"
                 f"{'s' * (kept != 1)} found room, and {should}.",
                 f"In cycle {cycle} `{stream}` offers a word, and `{stream}_ready` is 0:",
@@ -158,7 +158,7 @@ def _taken(trace: Trace, stream: str) -> int:
 
 
 def demand_early_ready(bench: Bench, ours: Simulation, ports: Ports) -> None:
-    """TooDear where a ready input waits for valid, and that of the course's module does not.
+    """CostLimitExceeded where a ready input waits for valid, and that of our module does not.
 
     ours   the run of the course's module with the same stalls
     """
@@ -167,7 +167,7 @@ def demand_early_ready(bench: Bench, ours: Simulation, ports: Ports) -> None:
         early = _early(ours.trace, stream)
         if early.sum() > ENOUGH_EARLY and not _early(mine.trace, stream).any():
             cycle = _first(mine.trace, stream, 0, 0)
-            raise TooDear(
+            raise CostLimitExceeded(
                 f"The words are right, but `{stream}_ready` is 1 only in cycles in which "
                 f"`{stream}_valid` is, too. The text asks for 1 also while nothing is offered: "
                 "leave valid out of it.",

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from labkit.checks import judge
-from labkit.checks.items import Case, Exercise, Misconception, TooDear
+from labkit.checks.items import Case, CostLimitExceeded, Exercise, Misconception
 from labkit.checks.registry import registry
 from labkit.fpga.errors import OutOfTime
 from labkit.fpga.judging import demands as demanded
@@ -231,7 +231,7 @@ def test_a_module_that_withdraws_its_word_is_refused(said):
 
 def test_gates_are_counted_with_the_parameters_that_the_exercise_names():
     judge = Demands("doubler", SOLUTION, gates={"ff": 3}, gate_parameters={})
-    with pytest.raises(TooDear, match="takes 9 flip-flops, and 3 are enough"):
+    with pytest.raises(CostLimitExceeded, match="takes 9 flip-flops, and 3 are enough"):
         judge.demand_few_gates(SOLUTION)
 
 
