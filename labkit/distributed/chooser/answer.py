@@ -14,10 +14,10 @@ month; a machine of which the table has none is not free.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from labkit.distributed.chooser.derivation import Derived, derive, number
 from labkit.distributed.chooser.fits import Fit, best, fits, usable
 from labkit.distributed.chooser.limits import Limits
 from labkit.distributed.chooser.need import HOUR, Need, Plan
-from labkit.distributed.chooser.reckoning import Reckoned, number, reckon
 from labkit.hardware import Machine, machine, machines
 
 
@@ -31,10 +31,10 @@ class Row:
     """
 
     fit: Fit
-    time: Reckoned | None = None
-    at_best: Reckoned | None = None
-    energy: Reckoned | None = None
-    price: Reckoned | None = None
+    time: Derived | None = None
+    at_best: Derived | None = None
+    energy: Derived | None = None
+    price: Derived | None = None
     in_time: bool = False
     in_budget: bool | None = False
 
@@ -135,43 +135,43 @@ def _row(need: Need, limits: Limits, found: Fit) -> Row:
     )
 
 
-def _at_best(need: Need, limits: Limits, found: Fit) -> Reckoned | None:
+def _at_best(need: Need, limits: Limits, found: Fit) -> Derived | None:
     """The time of as many machines at an efficiency of 1."""
     if found.machine.kind == "fpga" or limits.share(need, found.machine) == 1:
         return None
     return _time(need, need.plan(usable(found.machine, limits), found.plan.count, 1.0))
 
 
-def _in_budget(limits: Limits, cost: Reckoned | None) -> bool | None:
+def _in_budget(limits: Limits, cost: Derived | None) -> bool | None:
     """None where nobody knows."""
     if limits.usd is None:
         return True
     return None if cost is None else cost.value <= limits.usd
 
 
-def _time(need: Need, plan: Plan) -> Reckoned:
+def _time(need: Need, plan: Plan) -> Derived:
     """Of a step, or of a whole training."""
     if need.timed is None:
         return plan.seconds
     seconds = plan.seconds.number * need.timed.number
     if need.unit == "h":
-        return reckon("h", "seconds of a step x steps / 3600", seconds / HOUR)
-    return reckon("s", "seconds of a step x steps", seconds)
+        return derive("h", "seconds of a step x steps / 3600", seconds / HOUR)
+    return derive("s", "seconds of a step x steps", seconds)
 
 
-def energy(need: Need, plan: Plan, machine: Machine) -> Reckoned | None:
+def energy(need: Need, plan: Plan, machine: Machine) -> Derived | None:
     """kWh of all steps that are paid for, or None."""
     if machine.power is None:
         return None
     kilowatts = number(float(machine.power) / 1000, "kW")
     sum_ = kilowatts * plan.machines * need.paid_hours(plan)
-    return reckon("kWh", "kW x machines x hours of all steps", sum_)
+    return derive("kWh", "kW x machines x hours of all steps", sum_)
 
 
-def price(need: Need, plan: Plan, machine: Machine) -> Reckoned | None:
+def price(need: Need, plan: Plan, machine: Machine) -> Derived | None:
     """USD of all steps that are paid for, or None."""
     if machine.price is None or machine.price.unit != "USD/h":
         return None
     hourly = number(float(machine.price), "USD/h")
     words = f"USD/h x machines x hours of all steps; USD/h {machine.price.origin}"
-    return reckon("USD", words, hourly * plan.machines * need.paid_hours(plan))
+    return derive("USD", words, hourly * plan.machines * need.paid_hours(plan))

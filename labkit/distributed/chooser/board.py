@@ -6,8 +6,8 @@ counts. At PYNQ's usual clock, 100 MHz, which no board of ours has run:
     seconds = cycles / clock
 """
 
+from labkit.distributed.chooser.derivation import derive, number
 from labkit.distributed.chooser.need import Need, Plan
-from labkit.distributed.chooser.reckoning import number, reckon
 from labkit.hardware import Machine
 
 CYCLES = 73_778  # counted by CXXRTL and Verilator: lesson 5 of chapter 03
@@ -31,7 +31,7 @@ def missing(need: Need, machine: Machine) -> str | None:
 def plan(need: Need, machine: Machine) -> Plan:
     """One image on one board, by counted cycles."""
     words = f"cycles, counted / an assumed {CLOCK / 1e6:g} MHz"
-    seconds = reckon("s", words, number(CYCLES) / number(CLOCK, "Hz"))
+    seconds = derive("s", words, number(CYCLES) / number(CLOCK, "Hz"))
     return Plan(
         count=1,
         memory=need.memory(1, machine),

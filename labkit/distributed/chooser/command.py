@@ -15,7 +15,7 @@ from labkit.distributed.chooser.answer import choose
 from labkit.distributed.chooser.changes import changes
 from labkit.distributed.chooser.formulas import as_dict, formulas, say
 from labkit.distributed.chooser.limits import Limits
-from labkit.distributed.chooser.models import found, longest, model_of, own_model
+from labkit.distributed.chooser.models import longest, lookup, model_of, own_model
 from labkit.distributed.chooser.need import HOUR, Need, above_zero
 from labkit.distributed.chooser.offers import offered
 from labkit.distributed.chooser.report import show
@@ -90,7 +90,7 @@ def _request(options: argparse.Namespace) -> tuple[Callable[..., Need], dict[str
         if "images" in given:
             raise ValueError("--images is for --model convnet; a language model has --tokens.")
         make = serving.serve if options.task == "serve" else training.train
-        model = found(_model(options))
+        model = lookup(_model(options))
         return make, {"model": model, "context": min(CONTEXT, longest(model)), **given}
     for name in LANGUAGE_ONLY:
         if getattr(options, name) is not None:

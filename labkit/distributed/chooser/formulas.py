@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from textwrap import fill
 
 from labkit.distributed.chooser.answer import Answer, Row
+from labkit.distributed.chooser.derivation import Derived
 from labkit.distributed.chooser.links import cluster_of
-from labkit.distributed.chooser.reckoning import Reckoned
 from labkit.provenance import predicted
 
 WIDTH = 100  # characters of a line
@@ -37,14 +37,14 @@ def formulas(answer: Answer, key: str, names: Sequence[str] | None = None) -> No
         _say_below(f"layout: {plan.layout}")
         if answer.need.explained:
             _say_below(answer.need.explained)
-    for name, reckoned in there.items():
-        _say_below(f"{name}: {reckoned}")
+    for name, derived in there.items():
+        _say_below(f"{name}: {derived}")
     for line in _its_figures(answer, row):
         _say_below(line)
 
 
-def numbers(row: Row) -> dict[str, Reckoned]:
-    """Every number of a row that the chooser reckoned."""
+def numbers(row: Row) -> dict[str, Derived]:
+    """Every number of a row that the chooser derived."""
     plan = row.fit.plan
     if plan is None:
         return {}
@@ -53,7 +53,7 @@ def numbers(row: Row) -> dict[str, Reckoned]:
         found["time"] = row.time
     found |= {"first token": plan.first, "requests": plan.rate}
     found |= {"energy": row.energy, "price": row.price}
-    return {name: reckoned for name, reckoned in found.items() if reckoned is not None}
+    return {name: derived for name, derived in found.items() if derived is not None}
 
 
 def as_dict(answer: Answer) -> dict:
@@ -90,20 +90,20 @@ def _as_row(answer: Answer, row: Row | None) -> dict | None:
         "efficiency": answer.limits.share(answer.need, row.machine),
         "price_source": row.machine.price.origin if row.price else None,
     }
-    told = dict.fromkeys(ALWAYS) | numbers(row) | {"time": row.time, "at best": row.at_best}
-    for name, reckoned in told.items():
-        given[name.replace(" ", "_")] = _plain(reckoned) if reckoned else None
+    known = dict.fromkeys(ALWAYS) | numbers(row) | {"time": row.time, "at best": row.at_best}
+    for name, derived in known.items():
+        given[name.replace(" ", "_")] = _plain(derived) if derived else None
     return given
 
 
-def _plain(reckoned: Reckoned) -> dict:
+def _plain(derived: Derived) -> dict:
     """A number as JSON has it."""
     return {
-        "value": reckoned.value,
-        "unit": reckoned.unit,
+        "value": derived.value,
+        "unit": derived.unit,
         "word": "predicted",
-        "words": reckoned.words,
-        "figures": reckoned.figures,
+        "words": derived.words,
+        "figures": derived.figures,
     }
 
 

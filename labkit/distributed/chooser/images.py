@@ -9,10 +9,10 @@ The rules count float32; another format has the same operations and fewer bytes.
 from math import prod
 
 from labkit import convnet
+from labkit.distributed.chooser.derivation import derive, number
 from labkit.distributed.chooser.even import EvenNeed, Pass
 from labkit.distributed.chooser.formats import bytes_of, training_format
 from labkit.distributed.chooser.need import above_zero
-from labkit.distributed.chooser.reckoning import number, reckon
 from labkit.errors import whole
 
 MILLION = 1_000_000
@@ -35,19 +35,19 @@ def image(number_format: str = "fp32") -> EvenNeed:
         says=f"the ConvNet in {number_format}, one image at a time",
         number_format=number_format,
         operators=OPERATORS,
-        steps=reckon("steps", "a million images", number(MILLION)),
+        steps=derive("steps", "a million images", number(MILLION)),
         step="an image",
         paid="a million images",
         left_out=LEFT_OUT,
         unit="s",
         explained="",
         held={
-            "weights": reckon("B", "parameters x bytes", number(_parameters()) * size),
-            "activations": reckon("B", "numbers x bytes", number(_numbers()) * size),
+            "weights": derive("B", "parameters x bytes", number(_parameters()) * size),
+            "activations": derive("B", "numbers x bytes", number(_numbers()) * size),
         },
         step_pass=Pass(
-            flops=reckon("FLOP", "FLOPs of all layers, forward", number(flops)),
-            moved=reckon("B", "bytes of all layers, forward", number(moved) * size / FLOAT),
+            flops=derive("FLOP", "FLOPs of all layers, forward", number(flops)),
+            moved=derive("B", "bytes of all layers, forward", number(moved) * size / FLOAT),
         ),
     )
 
@@ -65,21 +65,21 @@ def train_convnet(
         says=f"the ConvNet in {number_format}, trained on {images:,.0f} images, {batch} in a step",
         number_format=number_format,
         operators=OPERATORS | {"backward"},
-        steps=reckon("steps", "images / images of a step", number(images) / batch),
+        steps=derive("steps", "images / images of a step", number(images) / batch),
         step="an update of the weights",
         paid="the training",
         left_out=LEFT_OUT,
         unit="s",
         explained="",
         held={
-            "state": reckon("B", "3 x parameters x bytes", number(STATE) * _parameters() * size),
-            "activations": reckon(
+            "state": derive("B", "3 x parameters x bytes", number(STATE) * _parameters() * size),
+            "activations": derive(
                 "B", "images of a step x numbers x bytes", number(batch) * _numbers() * size
             ),
         },
         step_pass=Pass(
-            flops=reckon("FLOP", "FLOPs of all layers and of sgd", number(flops)),
-            moved=reckon("B", "bytes of all layers and of sgd", number(moved) * size / FLOAT),
+            flops=derive("FLOP", "FLOPs of all layers and of sgd", number(flops)),
+            moved=derive("B", "bytes of all layers and of sgd", number(moved) * size / FLOAT),
         ),
     )
 

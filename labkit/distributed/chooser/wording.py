@@ -7,9 +7,9 @@ duration(149_000)            # "17 years"
 import math
 
 from labkit.distributed.chooser.answer import Answer, Row
+from labkit.distributed.chooser.derivation import Derived
 from labkit.distributed.chooser.limits import Limits
 from labkit.distributed.chooser.need import HOUR
-from labkit.distributed.chooser.reckoning import Reckoned
 from labkit.provenance import rounded
 
 DAY = 24  # h
@@ -146,9 +146,9 @@ def many(count: int, groups: int) -> str:
     return f"{groups:,} x {count}" if groups > 1 else f"{count:,}"
 
 
-def time_of(reckoned: Reckoned) -> str:
+def time_of(derived: Derived) -> str:
     """ "11.9 ms", "17.1 years"."""
-    return duration(reckoned.value) if reckoned.unit == "h" else reckoned.quantity.number
+    return duration(derived.value) if derived.unit == "h" else derived.quantity.number
 
 
 def duration(hours: float) -> str:

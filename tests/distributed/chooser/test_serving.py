@@ -1,4 +1,4 @@
-"""Serving: bytes and FLOPs as reckoned by hand, and the cache is never forgotten."""
+"""Serving: bytes and FLOPs as computed by hand, and the cache is never forgotten."""
 
 import pytest
 
