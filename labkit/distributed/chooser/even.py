@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from labkit.distributed.chooser.derivation import Derived, derive, largest, number, total
 from labkit.distributed.chooser.links import cluster_of
-from labkit.distributed.chooser.need import Need, Plan
+from labkit.distributed.chooser.workload import Plan, Workload
 from labkit.distributed.costs.cost_model import CostModel
 from labkit.hardware import Machine
 
@@ -34,7 +34,7 @@ class Pass:
 
 
 @dataclass(frozen=True)
-class EvenNeed(Need):
+class EvenWorkload(Workload):
     """Needs of a step that do not depend on the machine.
 
     held         bytes that must fit at the same time, by what they are for

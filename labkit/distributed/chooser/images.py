@@ -10,9 +10,9 @@ from math import prod
 
 from labkit import convnet
 from labkit.distributed.chooser.derivation import derive, number
-from labkit.distributed.chooser.even import EvenNeed, Pass
+from labkit.distributed.chooser.even import EvenWorkload, Pass
 from labkit.distributed.chooser.formats import bytes_of, training_format
-from labkit.distributed.chooser.need import above_zero
+from labkit.distributed.chooser.workload import above_zero
 from labkit.errors import whole
 
 MILLION = 1_000_000
@@ -26,11 +26,11 @@ MOST = 1e16  # images
 STATE = 3  # numbers for each parameter: weight, gradient, momentum
 
 
-def image(number_format: str = "fp32") -> EvenNeed:
+def image(number_format: str = "fp32") -> EvenWorkload:
     """One image alone through the network, forward."""
     size = bytes_of(number_format)
     flops, moved = _costs(batch=1, training=False)
-    return EvenNeed(
+    return EvenWorkload(
         task="image",
         says=f"the ConvNet in {number_format}, one image at a time",
         number_format=number_format,
@@ -54,13 +54,13 @@ def image(number_format: str = "fp32") -> EvenNeed:
 
 def train_convnet(
     number_format: str = "fp32", images: float = 500_000, batch: int = 64
-) -> EvenNeed:
+) -> EvenWorkload:
     """Training with momentum, on one machine."""
     size = training_format(number_format)
     whole("batch", batch)
     above_zero("images", images, most=MOST)
     flops, moved = _costs(batch, training=True)
-    return EvenNeed(
+    return EvenWorkload(
         task="train",
         says=f"the ConvNet in {number_format}, trained on {images:,.0f} images, {batch} in a step",
         number_format=number_format,

@@ -8,7 +8,7 @@ model_of(parameters=7e9)                # in an assumed shape
 import math
 from dataclasses import replace
 
-from labkit.distributed.chooser.need import above_zero
+from labkit.distributed.chooser.workload import above_zero
 from labkit.distributed.costs.language_models import LanguageModel, language_model
 from labkit.errors import whole
 

@@ -13,10 +13,10 @@ import math
 from dataclasses import dataclass, replace
 
 from labkit.distributed.chooser.derivation import Sum, derive, number
-from labkit.distributed.chooser.even import EvenNeed, Pass, together
+from labkit.distributed.chooser.even import EvenWorkload, Pass, together
 from labkit.distributed.chooser.formats import bytes_of
 from labkit.distributed.chooser.models import context_of, lookup
-from labkit.distributed.chooser.need import HOUR, Efficiency, Plan, above_zero
+from labkit.distributed.chooser.workload import HOUR, Efficiency, Plan, above_zero
 from labkit.distributed.costs.language_models import LanguageModel
 from labkit.errors import whole
 from labkit.hardware import Machine
@@ -42,7 +42,7 @@ LEFT_OUT = (
 
 
 @dataclass(frozen=True)
-class Serving(EvenNeed):
+class Serving(EvenWorkload):
     """Requests that get their next token together.
 
     batch    requests that share a step

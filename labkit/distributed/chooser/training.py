@@ -12,8 +12,8 @@ from labkit.distributed.chooser.derivation import Derived, derive, number, total
 from labkit.distributed.chooser.formats import training_format
 from labkit.distributed.chooser.links import cluster_of
 from labkit.distributed.chooser.models import context_of, lookup
-from labkit.distributed.chooser.need import Efficiency, Need, Plan, above_zero
 from labkit.distributed.chooser.serving import OPERATORS
+from labkit.distributed.chooser.workload import Efficiency, Plan, Workload, above_zero
 from labkit.distributed.costs.clusters import Cluster
 from labkit.distributed.costs.cost_model import CostModel
 from labkit.distributed.costs.language_models import LanguageModel
@@ -32,7 +32,7 @@ LEFT_OUT = "Not counted: buffers, loading data, failures, evaluation; pipelines 
 
 
 @dataclass(frozen=True)
-class Training(Need):
+class Training(Workload):
     """A training: batch x context tokens in each step."""
 
     model: LanguageModel

@@ -1,7 +1,7 @@
 """What a task needs, whatever the machine, and how so many machines of a kind would do it.
 
-`serving.py`, `training.py` and `images.py` make needs. A step is what is timed: a token for each
-request, an image, an update of the weights.
+`serving.py`, `training.py` and `images.py` make workloads. A step is what is timed: a token
+for each request, an image, an update of the weights.
 """
 
 from abc import ABC, abstractmethod
@@ -64,8 +64,8 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Need(ABC):
-    """The needs of one task. A subclass knows them; see `memory` and `plan`.
+class Workload(ABC):
+    """The workload of one task. A subclass knows them; see `memory` and `plan`.
 
     steps      how many steps are paid for: a million tokens or images, or a whole training
     unit       of the time that is told: s or h
