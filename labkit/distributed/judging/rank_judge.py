@@ -175,8 +175,8 @@ class RankJudge:
         from labkit.distributed.judging.refereed_run import run_ranks  # loads PyTorch
 
         run = run_ranks(self._jobs(packed, by_rank))
-        for rank, said in enumerate(run.said):
-            for line in said.splitlines():
+        for rank, printed in enumerate(run.printed):
+            for line in printed.splitlines():
                 print(f"[rank {rank}] {line}")
         seats = run.referee.seats
         if found := verdict(run.referee, self._names, self.forbidden):

@@ -26,7 +26,7 @@ from labkit.distributed.parameter_server.arrivals import Arrivals, arrival_order
 from labkit.distributed.parameter_server.checkpoint import common_checkpoints
 from labkit.distributed.parameter_server.faults import Fault, Saving
 from labkit.distributed.parameter_server.processes.crew import Crew
-from labkit.distributed.parameter_server.processes.roles import Begin, Place, Save
+from labkit.distributed.parameter_server.processes.roles import Begin, RoleSpec, Save
 from labkit.distributed.parameter_server.protocol.limits import Limit
 from labkit.distributed.parameter_server.protocol.link import TIMEOUT
 from labkit.distributed.parameter_server.protocol.turns import Event
@@ -57,8 +57,8 @@ class Cluster:
         _refuse_wrong(servers, workers, timeout, copies)
         self.timeout, self.secret = timeout, new_secret()
         numbers = {"server": servers, "copy": copies, "worker": workers}
-        self._places = [
-            Place(kind, number, self.secret)
+        self._specs = [
+            RoleSpec(kind, number, self.secret)
             for kind, count in numbers.items()
             for number in range(count)
         ]
@@ -177,12 +177,12 @@ class Cluster:
         role = self._crew[name]
         if role.died is None:
             raise LaunchError(f"{name} runs: kill it first.")
-        place = role.place
+        spec = role.spec
         trains = self._training is not None and not self._training.over
-        if trains and place.kind != "worker" and self.copies[place.number]:
-            other = "server" if place.kind == "copy" else "copy"
+        if trains and spec.kind != "worker" and self.copies[spec.number]:
+            other = "server" if spec.kind == "copy" else "copy"
             raise LaunchError(
-                f"{name} cannot come back before the training has ended: {other} {place.number} "
+                f"{name} cannot come back before the training has ended: {other} {spec.number} "
                 "goes on without it, and has seen more."
             )
         self._start_again(name)
@@ -211,7 +211,7 @@ class Cluster:
             self._start_again(name)
         for kind in ("copy", "server"):  # a server connects to its copy
             for name in self._crew.named(kind):
-                self._rejoin(name, paths[self._crew[name].place.number])
+                self._rejoin(name, paths[self._crew[name].spec.number])
         for name in workers:
             self._rejoin(name, None)
         return count
@@ -221,7 +221,7 @@ class Cluster:
         self._crew = Crew()
         self._training: Training | None = None
         try:
-            first = self._crew.start(*self._places)
+            first = self._crew.start(*self._specs)
         except BaseException:
             self._crew.end()
             raise
@@ -233,13 +233,13 @@ class Cluster:
         """A new process for a dead role, at its address."""
         role = self._crew[name]
         role.close()
-        self._crew.start(role.place)
+        self._crew.start(role.spec)
 
     def _rejoin(self, name: str, checkpoint: str | os.PathLike | None) -> None:
         """A role that has come back takes part in the training that goes on."""
         path = None if checkpoint is None else os.fspath(checkpoint)
         self._crew.order([name], replace(self._training.given, checkpoint=path, faults=()))
-        if self._crew[name].place.kind == "worker":
+        if self._crew[name].spec.kind == "worker":
             self._training.go(name)
 
     def _begun(

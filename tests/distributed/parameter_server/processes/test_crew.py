@@ -11,17 +11,17 @@ from labkit.distributed import LaunchError
 from labkit.distributed.parameter_server.processes import role_process
 from labkit.distributed.parameter_server.processes.crew import Crew
 from labkit.distributed.parameter_server.processes.role_process import RoleProcess
-from labkit.distributed.parameter_server.processes.roles import Place, Said
+from labkit.distributed.parameter_server.processes.roles import Reply, RoleSpec
 from labkit.distributed.parameter_server.training import Training
 
-WORKER = Place("worker", 0, b"a secret of 16 b")
+WORKER = RoleSpec("worker", 0, b"a secret of 16 b")
 
 
 class Chatterer:
     """A role that prints without a pause: its output always has more."""
 
     def __init__(self):
-        self.place, self.name, self.died = WORKER, WORKER.name, None
+        self.spec, self.name, self.died = WORKER, WORKER.name, None
         self.answers = deque()
         self.output, self.lifeline = Pipe(duplex=False)
         os.write(self.lifeline.fileno(), b"more and more")
@@ -74,7 +74,7 @@ def test_a_training_ends_whose_worker_prints_without_a_pause(crew):
 
 
 def test_of_what_a_role_prints_the_first_part_is_kept(monkeypatch, capsys):
-    monkeypatch.setattr(role_process, "MOST_SAID", 11)
+    monkeypatch.setattr(role_process, "MOST_PRINTED", 11)
     output, there = Pipe(duplex=False)
     role = RoleProcess(WORKER, process=None, talk=None, output=output, lifeline=None)
     for words in (b"one\n", b"two\nthree", b" and more"):
@@ -110,7 +110,7 @@ def test_an_interrupt_ends_all_wherever_it_comes(crew, monkeypatch, call):
 def test_what_a_role_has_said_before_it_was_killed_is_kept():
     talk, there = Pipe()
     for value in (3, 7):
-        there.send(Said(value))
+        there.send(Reply(value))
     there.close()
     process = SimpleNamespace(kill=lambda: None, join=lambda: None, exitcode=-9)
     role = RoleProcess(WORKER, process, talk, output=None, lifeline=None)
