@@ -175,13 +175,13 @@ def _cells(path: Path) -> dict:
     return found
 
 
-def _refuse(said: str, sources: Sources) -> None:
+def _refuse(output: str, sources: Sources) -> None:
     """Raises RTLError for what no FPGA should hold; Yosys lets some of it pass with a warning."""
-    for line in said.splitlines():
+    for line in output.splitlines():
         latch = _LATCH.search(line)
         if latch and not line.startswith("No latch"):
             raise _latch(latch, sources)
-    if drivers := _DRIVERS.search(said):
+    if drivers := _DRIVERS.search(output):
         signal = drivers["signal"].replace("\\", "")
         raise RTLError(
             f"{signal} has several drivers: assign each signal in one block only, or by one "
@@ -189,9 +189,9 @@ def _refuse(said: str, sources: Sources) -> None:
         )
 
 
-def _latch(found: re.Match, sources: Sources) -> RTLError:
-    signal = found["signal"].replace("\\", "")
-    place = _PLACE.search(found["at"])
+def _latch(match: re.Match, sources: Sources) -> RTLError:
+    signal = match["signal"].replace("\\", "")
+    place = _PLACE.search(match["at"])
     where = f"{place['file']}, line {place['line']}" if place else sources.top
     return RTLError(
         f"{where}: {signal} would become a latch, because some branch leaves it without a value. "

@@ -45,17 +45,17 @@ def fit(workload: Workload, machine: Machine, limits: Limits) -> Fit:
     return best(fits(workload, machine, limits), workload, limits)
 
 
-def best(found: tuple[Fit, ...], workload: Workload, limits: Limits) -> Fit:
+def best(candidates: tuple[Fit, ...], workload: Workload, limits: Limits) -> Fit:
     """The one of `fits` that `fit` takes, with the reason for its number."""
-    first = found[0]
+    first = candidates[0]
     if first.plan is None:
         return first
-    in_time = [one for one in found if limits.holds_time(workload, one.plan)]
+    in_time = [one for one in candidates if limits.holds_time(workload, one.plan)]
     if in_time:
         chosen = min(in_time, key=lambda one: _machine_hours(workload, one.plan))
         why = "for the time limit" if chosen is in_time[0] else "for fewer machine-hours"
     else:
-        chosen = min(found, key=lambda one: one.plan.seconds.value)
+        chosen = min(candidates, key=lambda one: one.plan.seconds.value)
         why = "as fast as it gets"
     if chosen.plan.count == 1:
         return replace(chosen, reason="" if in_time else chosen.reason)

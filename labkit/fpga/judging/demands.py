@@ -113,7 +113,7 @@ class Demands:
             asked["ours"] = partial(place_and_route, *ours)
         return asked
 
-    def told(self, name: str, answer: str) -> Any:
+    def result(self, name: str, answer: str) -> Any:
         """What a tool says of the learner's module; Refused or NotJudged where it does not."""
         with self.asking(WORDS_RIGHT):
             if name not in self.answers:
@@ -154,7 +154,7 @@ class Demands:
         """
         if self.proves is None:
             return
-        proof: Proof = self.told("proof", answer)
+        proof: Proof = self.result("proof", answer)
         if proof.holds in (FAILS, NOTHING):
             said = f"The words are right, but the solver is not content. {proof.explain()}"
             raise AnswerLimitExceeded(said, *drawn(proof))
@@ -164,7 +164,7 @@ class Demands:
         if self.proves is None:
             return []
         with suppress(NotJudged):
-            proof: Proof = self.told("proof", answer)
+            proof: Proof = self.result("proof", answer)
             if proof.counterexample:
                 return [f"The shortest run that shows it: {proof.explain()}", *drawn(proof)]
         return []
@@ -191,7 +191,7 @@ class Demands:
         """CostLimitExceeded where the synthesised module uses more than the exercise allows."""
         if not self.gates:
             return
-        synthesis: Synthesis = self.told("synthesis", answer)
+        synthesis: Synthesis = self.result("synthesis", answer)
         for resource, enough in self.gates.items():
             used = float(getattr(synthesis, resource))
             if used > enough:
@@ -206,8 +206,8 @@ class Demands:
         """CostLimitExceeded where a path between two registers is much longer than in ours."""
         if self.clock is None:
             return
-        timing: Timing = self.told("timing", answer)
-        ours: Timing = self.told("ours", answer)
+        timing: Timing = self.result("timing", answer)
+        ours: Timing = self.result("ours", answer)
         if float(timing.fmax) < self.clock * float(ours.fmax):
             raise AnswerLimitExceeded(
                 f"The words are right, but the highest clock is {timing.fmax.number} on the "

@@ -39,7 +39,7 @@ class Tried(NamedTuple):
     """
 
     run: Simulation | None
-    said: tuple[str, Paragraphs] | None
+    fault: tuple[str, Paragraphs] | None
     ended: bool
 
 
@@ -71,14 +71,14 @@ class Bench:
         try:
             mine = self.run(idle=QUIET + int(self.ours.cycles), **options)
         except DoesNotEnd as error:
-            return Tried(error.run, self._said(error.run, options) or (str(error), []), False)
+            return Tried(error.run, self._fault(error.run, options) or (str(error), []), False)
         except ToolError:
             raise
         except RTLError as error:
             return Tried(None, (str(error), []), False)
-        return Tried(mine, self._said(mine, options), True)
+        return Tried(mine, self._fault(mine, options), True)
 
-    def _said(self, mine: Simulation, options: dict) -> tuple[str, Paragraphs] | None:
+    def _fault(self, mine: Simulation, options: dict) -> tuple[str, Paragraphs] | None:
         words = Words(mine, self.read(mine))
         return first_apart(words, self.right, self.outputs, "stalls" in options)
 
@@ -90,9 +90,9 @@ def demand_patience(bench: Bench, shortest: Callable[[], Paragraphs]) -> Simulat
 
     Returns the run with stalls.
     """
-    stalled, said, _ = bench.tried(stalls=STALLS)
-    if said:
-        headline, details = said
+    stalled, fault, _ = bench.tried(stalls=STALLS)
+    if fault:
+        headline, details = fault
         raise Unsteady(f"{WHEN_STALLED} {headline}", *details, *shortest())
     if stalled.withdrawn:
         happened = unsteady(stalled, int(stalled.cycles))
@@ -112,10 +112,10 @@ def demand_reset(bench: Bench, before: Simulation) -> None:
              that a module without a reset could pass
     """
     for cycles in AGAIN_AFTER:
-        again, said, _ = bench.tried(stalls=STALLS, again_after=cycles)
-        if said is None:
+        again, fault, _ = bench.tried(stalls=STALLS, again_after=cycles)
+        if fault is None:
             continue
-        headline, details = said
+        headline, details = fault
         happened = again and first_other(again, before)
         if happened:
             details = [happened.sentence, table(again, happened.cycle)]
@@ -134,9 +134,9 @@ def demand_room(bench: Bench, free: Simulation, ports: Ports, keeps: int) -> Non
     keeps   how many words should find room; of a run with fewer, all of them
     """
     busy = np.repeat([1, 0], [BUSY, FREE])
-    run, said, _ = bench.tried(stalls=dict.fromkeys(ports.streams_out, busy))
-    if said:
-        headline, details = said
+    run, fault, _ = bench.tried(stalls=dict.fromkeys(ports.streams_out, busy))
+    if fault:
+        headline, details = fault
         raise Unsteady(f"{WHEN_STALLED} {headline}", *details)
     for stream in ports.streams_in:
         kept, enough = (_taken(its, stream) for its in (run.trace, free.trace))

@@ -133,17 +133,17 @@ def _own_words(code: str | None, words: str) -> str:
     return f"{words}. {ADVICE.get(code, '')}".strip()
 
 
-def _judge_yosys(said: str, sources: Sources) -> None:
-    """Raises RTLError for a loop of logic, several drivers, or none, in what Yosys said."""
-    if loop := _LOOP.search(said):
+def _judge_yosys(output: str, sources: Sources) -> None:
+    """Raises RTLError for a loop of logic, several drivers, or none, in what Yosys has printed."""
+    if loop := _LOOP.search(output):
         through = ", ".join(dict.fromkeys(_WIRE.findall(loop.group()))) or "itself"
         words = f"The logic drives itself, in a loop through {through}. Put a register into it."
         place = _PLACE.search(loop.group())
         raise _at(sources, place["file"], int(place["line"]), words)
-    if several := _DRIVERS.search(said):
+    if several := _DRIVERS.search(output):
         words = f"{several['name']} is driven in several places. {ADVICE['MULTIDRIVEN']}"
         raise _at(sources, *_assignment(sources, several["name"]), words)
-    if undriven := _NO_DRIVER.search(said):
+    if undriven := _NO_DRIVER.search(output):
         words = f"{undriven['name']} is used and nothing drives it. {ADVICE['UNDRIVEN']}"
         raise _at(sources, *_assignment(sources, undriven["name"]), words)
 
@@ -172,6 +172,6 @@ def _top(sources: Sources) -> tuple[str, str, int]:
     raise AssertionError("read_sources has found the top")
 
 
-def _first_error(said: str) -> str:
-    error = re.search(r"^%Error[^:]*: (.*)$", said, re.MULTILINE)
+def _first_error(output: str) -> str:
+    error = re.search(r"^%Error[^:]*: (.*)$", output, re.MULTILINE)
     return error[1] if error else "it gives no reason"
