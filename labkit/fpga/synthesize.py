@@ -15,9 +15,9 @@ from labkit.fpga.convnet import budget
 from labkit.fpga.errors import RTLError
 from labkit.fpga.sources import Source, Sources, read_sources
 from labkit.fpga.toolchain import multipliers
+from labkit.fpga.toolchain.cached import cached, text_of
 from labkit.fpga.toolchain.lint import lint
 from labkit.fpga.toolchain.multipliers import Multipliers
-from labkit.fpga.toolchain.remembered import remembered, text_of
 from labkit.fpga.toolchain.tools import without_patch
 from labkit.fpga.toolchain.yosys import on_a_copy, read_commands, run_yosys, yosys_version
 from labkit.provenance import Quantity, compiled
@@ -118,7 +118,7 @@ def synthesize(
                 raise
         return _run(sources, script)
 
-    netlists = remembered("synthesis", depends_on, run)
+    netlists = cached("synthesis", depends_on, run)
     report = _report(top, netlists)
     if multiply_adds_per_cycle is not None:
         multipliers.refuse(report.multipliers, multiply_adds_per_cycle)

@@ -15,7 +15,7 @@ from labkit.checks.items import AnswerLimitExceeded, CostLimitExceeded, NotJudge
 from labkit.checks.render import Code
 from labkit.fpga import place_and_route, prove, synthesize
 from labkit.fpga.errors import OutOfTime, RTLError, ToolError, ToolMissing
-from labkit.fpga.judging.gate_causes import why_dear
+from labkit.fpga.judging.gate_causes import cost_cause
 from labkit.fpga.judging.wave_table import wave_table
 from labkit.fpga.ports import CLOCK
 from labkit.fpga.prove import FAILS, NOTHING, Proof
@@ -199,7 +199,7 @@ class Demands:
                     f"The words are right, but the module takes {used:g} {RESOURCES[resource]}, "
                     f"and {enough} are enough.",
                     *self._size(),
-                    *_likely(why_dear(synthesis, self.gates, answer)),
+                    *_likely(cost_cause(synthesis, self.gates, answer)),
                 )
 
     def demand_fast_clock(self, answer: str) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from labkit.checks.items import Case, Refused, Unsolved
 from labkit.fpga import simulate
 from labkit.fpga.judging.demands import Demands, refused_by_tools
-from labkit.fpga.judging.first_apart import Paragraphs, Words, of_wrong
+from labkit.fpga.judging.first_difference import Paragraphs, Words, of_wrong
 from labkit.fpga.judging.port_demands import demand_ports
 from labkit.fpga.judging.trials import (
     STALLS,

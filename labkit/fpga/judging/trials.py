@@ -12,7 +12,7 @@ import numpy as np
 
 from labkit.checks.items import CostLimitExceeded, Unsteady
 from labkit.fpga.errors import DoesNotEnd, RTLError, ToolError
-from labkit.fpga.judging.first_apart import Paragraphs, Words, first_apart, table
+from labkit.fpga.judging.first_difference import Paragraphs, Words, first_difference, table
 from labkit.fpga.ports import Ports
 from labkit.fpga.running.jobs import QUIET
 from labkit.fpga.running.stalls import Stalls
@@ -80,7 +80,7 @@ class Bench:
 
     def _fault(self, mine: Simulation, options: dict) -> tuple[str, Paragraphs] | None:
         words = Words(mine, self.read(mine))
-        return first_apart(words, self.right, self.outputs, "stalls" in options)
+        return first_difference(words, self.right, self.outputs, "stalls" in options)
 
 
 def demand_patience(bench: Bench, shortest: Callable[[], Paragraphs]) -> Simulation:

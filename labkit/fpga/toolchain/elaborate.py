@@ -13,7 +13,7 @@ from typing import Any
 from labkit.fpga.errors import RTLError, ToolError
 from labkit.fpga.sources import Sources
 from labkit.fpga.toolchain import yosys
-from labkit.fpga.toolchain.remembered import remembered, text_of
+from labkit.fpga.toolchain.cached import cached, text_of
 from labkit.fpga.toolchain.yosys import (
     on_a_copy,
     read_commands,
@@ -75,7 +75,7 @@ def elaborated(sources: Sources, parameters: dict[str, int] | None, cpp: bool) -
         return asdict(answer)
 
     try:
-        return Elaborated(**remembered("elaborated", depends_on, run, enough))
+        return Elaborated(**cached("elaborated", depends_on, run, enough))
     except _NotKept as error:
         return error.answer
 

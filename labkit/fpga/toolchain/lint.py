@@ -10,8 +10,8 @@ from labkit.fpga.errors import RTLError
 from labkit.fpga.judging.likely_slips import likely
 from labkit.fpga.sources import Sources, without_comments
 from labkit.fpga.toolchain import elaborate, lost_bits, subset
+from labkit.fpga.toolchain.cached import cached, text_of
 from labkit.fpga.toolchain.elaborate import elaborated
-from labkit.fpga.toolchain.remembered import remembered, text_of
 from labkit.fpga.toolchain.subset import refuse_foreign
 from labkit.fpga.toolchain.verilated import run_verilator, version
 from labkit.fpga.toolchain.yosys import yosys_version
@@ -98,7 +98,7 @@ def lint_once(sources: Sources, parameters: dict[str, int]) -> None:
         lint(sources, parameters)
         return {}
 
-    remembered("lint", [sources.digest, sources.names, repr(chosen), tools], sound)
+    cached("lint", [sources.digest, sources.names, repr(chosen), tools], sound)
 
 
 def _judge_verilator(

@@ -60,8 +60,8 @@ class ProfiledLaunch:
         return sum(int(active.sum()) for active in at_work.values())
 
 
-def too_dear(theirs: ProfiledLaunch, ours: ProfiledLaunch, anywhere: bool = False) -> str | None:
-    """What is too dear about a kernel whose numbers are right, as the end of a sentence.
+def over_limit(theirs: ProfiledLaunch, ours: ProfiledLaunch, anywhere: bool = False) -> str | None:
+    """What costs too much in a kernel whose numbers are right, as the end of a sentence.
 
     anywhere    whether its requests may touch as many sectors as they like
     """

@@ -10,7 +10,7 @@ import numpy as np
 
 from labkit.checks.items import Case, CostLimitExceeded, Exercise, Refused, Unsolved
 from labkit.checks.lesson_files import exercise
-from labkit.gpu.judging.cost_limits import ProfiledLaunch, too_dear
+from labkit.gpu.judging.cost_limits import ProfiledLaunch, over_limit
 from labkit.provenance import Quantity
 
 STEPS = 300_000  # in loops: far more than any exercise needs, and soon over
@@ -157,7 +157,7 @@ class KernelJudge:
     def demand_low_cost(self, theirs: ProfiledLaunch, ours: ProfiledLaunch, inputs: tuple) -> None:
         """CostLimitExceeded where a limit of the exercise, or one of all exercises, is passed."""
         own = self.limit(theirs.profile, theirs.kernel, *inputs)
-        if sentence := own or too_dear(theirs, ours, self.anywhere):
+        if sentence := own or over_limit(theirs, ours, self.anywhere):
             raise CostLimitExceeded(f"The numbers are right, but {sentence}")
 
     def costs_of_largest(
