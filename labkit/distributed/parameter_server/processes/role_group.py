@@ -1,8 +1,8 @@
 """The roles of a cluster together: started, given orders, listened to, and ended.
 
-    crew = Crew()
-    crew.start(RoleSpec("worker", 0, secret))
-    crew.order(["worker 0"], given)          # their answers, once all are there
+    roles = RoleGroup()
+    roles.start(RoleSpec("worker", 0, secret))
+    roles.order(["worker 0"], given)         # their answers, once all are there
 
 Where a role fails, its sentence is raised, and all have ended; so they have after an interrupt.
 Servers listen at socket files in a folder of this user alone, so no other user of the computer can
@@ -33,7 +33,7 @@ from labkit.files import socket_folder
 SENTENCES = ("ServerError", "WireError", "CheckpointError")  # failures that need no traceback
 
 
-class Crew:
+class RoleGroup:
     """Roles by their names; `killed` are those that were ended on purpose, or are to end so."""
 
     def __init__(self) -> None:

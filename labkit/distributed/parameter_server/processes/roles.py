@@ -23,7 +23,7 @@ from labkit.distributed.parameter_server.checkpoint import (
     save_checkpoint,
 )
 from labkit.distributed.parameter_server.client import Client
-from labkit.distributed.parameter_server.faults import Fault, Saving, after_push, doomed
+from labkit.distributed.parameter_server.faults import Fault, Saving, after_push, with_faults
 from labkit.distributed.parameter_server.protocol.limits import Limit
 from labkit.distributed.parameter_server.protocol.turns import Event
 from labkit.distributed.parameter_server.replication import Copy
@@ -201,7 +201,7 @@ class WorkerRole:
         fingerprint = self.job.fingerprint()
         known = (self.number, fingerprint, self.secret)
         client = Client(given.addresses, *known, given.timeout, given.copies)
-        job = doomed(self.job, self.name, given.faults)
+        job = with_faults(self.job, self.name, given.faults)
         try:
             return work(client, job, given.workers, given.seconds[self.number])
         finally:

@@ -9,7 +9,7 @@ import pytest
 
 from labkit.distributed import LaunchError
 from labkit.distributed.parameter_server.processes import role_process
-from labkit.distributed.parameter_server.processes.crew import Crew
+from labkit.distributed.parameter_server.processes.role_group import RoleGroup
 from labkit.distributed.parameter_server.processes.role_process import RoleProcess
 from labkit.distributed.parameter_server.processes.roles import Reply, RoleSpec
 from labkit.distributed.parameter_server.training import Training
@@ -47,29 +47,29 @@ class Chatterer:
 
 
 @pytest.fixture
-def crew():
-    crew = Crew()
-    crew.roles["worker 0"] = Chatterer()
-    yield crew
-    crew.end()
+def role_group():
+    role_group = RoleGroup()
+    role_group.roles["worker 0"] = Chatterer()
+    yield role_group
+    role_group.end()
 
 
-def training_of(crew, limit):
+def training_of(role_group, limit):
     given = SimpleNamespace(addresses=["127.0.0.1:4000"], copies=[None], timeout=1.0)
-    training = Training(crew, given, "version 1: weight[5]", WORKER.secret, None, limit)
+    training = Training(role_group, given, "version 1: weight[5]", WORKER.secret, None, limit)
     training.go("worker 0")
     return training
 
 
-def test_a_role_that_prints_without_a_pause_is_heard_for_a_time(crew):
-    assert crew.hear(lambda: False, 0.1) is False
-    assert crew.hear(lambda: True, 0.0) is True
+def test_a_role_that_prints_without_a_pause_is_heard_for_a_time(role_group):
+    assert role_group.hear(lambda: False, 0.1) is False
+    assert role_group.hear(lambda: True, 0.0) is True
 
 
-def test_a_training_ends_whose_worker_prints_without_a_pause(crew):
-    role = crew.roles["worker 0"]
+def test_a_training_ends_whose_worker_prints_without_a_pause(role_group):
+    role = role_group.roles["worker 0"]
     with pytest.raises(LaunchError, match=r"Worker 0 did not end within 0\.1 s, and were ended"):
-        training_of(crew, 0.1).finish()
+        training_of(role_group, 0.1).finish()
     assert role.ended
 
 
@@ -80,21 +80,21 @@ def test_of_what_a_role_prints_the_first_part_is_kept(monkeypatch, capsys):
     for words in (b"one\n", b"two\nthree", b" and more"):
         os.write(there.fileno(), words)
         role.take(output)
-    crew = SimpleNamespace(roles={"worker 0": role})
-    Crew.show_output(crew)
+    role_group = SimpleNamespace(roles={"worker 0": role})
+    RoleGroup.show_output(role_group)
     told = ["one", "two", "thr", "... and 11 bytes more, which were left out."]
     assert capsys.readouterr().out.splitlines() == [f"[worker 0] {line}" for line in told]
     os.write(there.fileno(), b"four")
     role.take(output)
-    Crew.show_output(crew)
+    RoleGroup.show_output(role_group)
     assert capsys.readouterr().out == "[worker 0] four\n"
     there.close()
     output.close()
 
 
 @pytest.mark.parametrize("call", [Training.applied, Training.finish, lambda one: one.until(3)])
-def test_an_interrupt_ends_all_wherever_it_comes(crew, monkeypatch, call):
-    training, role = training_of(crew, 1.0), crew.roles["worker 0"]
+def test_an_interrupt_ends_all_wherever_it_comes(role_group, monkeypatch, call):
+    training, role = training_of(role_group, 1.0), role_group.roles["worker 0"]
 
     def interrupt(*request, **options):
         raise KeyboardInterrupt
