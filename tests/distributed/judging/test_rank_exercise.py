@@ -6,7 +6,6 @@ import itertools
 import multiprocessing
 import os
 import pickle
-import re
 import signal
 import subprocess
 import sys
@@ -33,7 +32,7 @@ from labkit.distributed.messages import exchange, receive, send
 from tests.distributed.toy_ranks import CASES, feedback, inputs, toy, travels
 from tests.night import others_by_night
 
-GUIDE = Path(__file__).resolve().parents[3] / "CONTRIBUTING.md"
+HERE = Path(__file__).resolve().parent
 MAIN = os.getpid()
 SEEN = {}
 
@@ -886,15 +885,9 @@ def _lives(number):
 
 
 def test_the_guide_s_example(room, capsys):
-    fences = re.findall(r"```python\n(.*?)```", GUIDE.read_text("utf-8"), re.DOTALL)
-    code = next(text for text in fences if "EXERCISES = [pass_on]" in text)
-    solution = "from types import SimpleNamespace\nsolutions = SimpleNamespace(pass_on=lambda "
-    solution += "rank, ranks, x: x)\n"
-    code = re.sub(r"from labkit_lessons\.distributed.*\n", solution, code)
     room.prefix("distributed")
-    texts = '[exercises."distributed.pass_on"]\nhints = ["To the right."]\n'
-    texts += '[exercises."distributed.pass_on".misconceptions]\nown = "Its own."\n'
-    texts += 'to_the_left = "To the left."\n'
+    code = (HERE / "pass_on_exercise.py").read_text("utf-8")
+    texts = (HERE / "pass_on_texts.toml").read_text("utf-8")
     (exercise,) = importlib.import_module(room.lesson("passing", texts, code)).EXERCISES
 
     def pass_on(step):

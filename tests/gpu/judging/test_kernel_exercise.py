@@ -13,9 +13,6 @@ from labkit.gpu import cuda
 from labkit_lessons.gpu.threads_blocks_and_memory import solutions
 
 HERE = Path(__file__).resolve().parent
-PARTS = re.findall(
-    r"```(?:python|toml)\n(.*?)```", (HERE.parents[2] / "CONTRIBUTING.md").read_text("utf-8"), re.S
-)
 TEXTS = """
 [exercises."gpu.step"]
 hints = ["First v, then p."]
@@ -37,8 +34,9 @@ def made(room, monkeypatch):
 
 @pytest.fixture
 def example(made):
-    """The exercise that CONTRIBUTING.md writes out."""
-    code, texts = (part for part in PARTS if "gpu.saxpy" in part)
+    """The exercise that CONTRIBUTING.md explains."""
+    code = (HERE / "saxpy_exercise.py").read_text("utf-8")
+    texts = (HERE / "saxpy_texts.toml").read_text("utf-8")
     (exercise,) = made(code, texts).EXERCISES
     return exercise
 
