@@ -21,12 +21,12 @@ from labkit.distributed.judging.rank_judge import RankJudge
 from numba_simt.errors import KernelError
 from tests.exercises.answers import (
     ALSO_RIGHT,
-    DEAR_IDS,
     EMPTY,
     ENDLESS,
     EXERCISES,
     FUNCTIONS,
     HANGING,
+    LONG_IDS,
     PLANTED,
     RIGHT_ON,
     by_day,
@@ -154,7 +154,7 @@ def is_right(id, answer, capsys):
 
 def of_cheap_lessons_by_night(id):
     """By day the test of a lesson's numbers checks its solutions, where its cells are not dear."""
-    marks = () if id in DEAR_IDS else pytest.mark.night(instead=IN_THE_LESSON)
+    marks = () if id in LONG_IDS else pytest.mark.night(instead=IN_THE_LESSON)
     return pytest.param(id, marks=marks)
 
 
