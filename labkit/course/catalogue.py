@@ -85,9 +85,9 @@ def _full_names(path: Path) -> tuple[str, str]:
     return chapter, f"{chapter}/{stem_of(path)}"
 
 
-def _nearest(key: str, found: list[Path]) -> str:
+def _nearest(key: str, paths: list[Path]) -> str:
     """A sentence with the names that may be meant, or with all there are."""
-    known = {name for path in found for name in _full_names(path)}
+    known = {name for path in paths for name in _full_names(path)}
     near = get_close_matches(key, known, cutoff=0.4)
     if near:
         return f"Did you mean {' or '.join(near)}?"

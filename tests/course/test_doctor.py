@@ -199,13 +199,13 @@ def installed(monkeypatch):
     """Installed packages, by name: version and what each asks for. labkit asks for ASKED."""
     packages = {"labkit": ("0.1.0", ASKED), "numpy": ("2.0", []), "torch": ("2.7", [])}
 
-    def found(name):
+    def lookup(name):
         if name not in packages:
             raise metadata.PackageNotFoundError(name)
         return packages[name]
 
-    monkeypatch.setattr(metadata, "version", lambda name: found(name)[0])
-    monkeypatch.setattr(metadata, "requires", lambda name: found(name)[1])
+    monkeypatch.setattr(metadata, "version", lambda name: lookup(name)[0])
+    monkeypatch.setattr(metadata, "requires", lambda name: lookup(name)[1])
     return packages
 
 
