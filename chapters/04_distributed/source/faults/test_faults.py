@@ -193,7 +193,7 @@ def test_the_table_says_what_a_run_came_to(lesson, monkeypatch):
     outcome = SimpleNamespace(run=moved, applied=190, surplus=3)
     servers = SimpleNamespace(train=lambda *_, **__: calm)
     room = "labkit.distributed.parameter_server"
-    monkeypatch.setattr(f"{room}.cluster.Cluster", lambda **_: nullcontext(servers))
+    monkeypatch.setattr(f"{room}.processes.cluster.Cluster", lambda **_: nullcontext(servers))
     monkeypatch.setattr(f"{room}.faults.run_with_fault", lambda *_, **__: outcome)
     _, names = lesson.again("an answer is lost, once=False")
     assert [rest for _, *rest in names["rows"]] == [[190, 3, False]] * 4
