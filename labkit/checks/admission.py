@@ -3,15 +3,15 @@
 import inspect
 from collections.abc import Callable
 
-from labkit.checks.handed_on import is_handed_on
+from labkit.checks.course_version import is_course_version
 from labkit.checks.items import Case, Exercise
 from labkit.checks.phrasing import names_only, pointer
 from labkit.checks.problem import Problem
 
 
-def unfit(exercise: Exercise, f: object, cases: list[Case]) -> Problem | None:
+def admission_problem(exercise: Exercise, f: object, cases: list[Case]) -> Problem | None:
     """Why `f` is not called: "stub" where it is the course's own version, otherwise "form"."""
-    if is_handed_on(f, exercise.id):
+    if is_course_version(f, exercise.id):
         headline = "This is the course's own version, which an earlier check handed on."
         return Problem(
             "stub", headline, ("Run the cell that defines your function, then this one.",)

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 
 from labkit.checks import messages, record
-from labkit.checks.admission import unfit
+from labkit.checks.admission import admission_problem
 from labkit.checks.compare import compare
+from labkit.checks.course_version import course_codes, course_version_of
 from labkit.checks.diagnosis.diagnose import diagnose
-from labkit.checks.handed_on import hand_on, handed_on_codes
 from labkit.checks.items import Case, Exercise
 from labkit.checks.last_right import keep_right
 from labkit.checks.lesson_files import answer_modules
@@ -20,7 +20,7 @@ from labkit.checks.untouched import is_untouched
 from labkit.checks.watch import WatchedRun, run_watched
 
 # Modules that hold the answers: no function that is checked may call them.
-HOLDERS = (registry, hand_on, keep_right)
+HOLDERS = (registry, course_version_of, keep_right)
 ANSWERS = (*answer_modules(), *(holder.__module__ for holder in HOLDERS), __name__)
 # A run replaces the process's output, profiler and timer for a moment, so two threads take turns.
 # The same thread may check within a check.
@@ -48,7 +48,7 @@ def check(id: str, f: Callable | None = None) -> Callable:
     say(message)
     if exercise is None:
         return id if f is None and callable(id) else f
-    return f if message.word == "Right" else hand_on(exercise)
+    return f if message.word == "Right" else course_version_of(exercise)
 
 
 def seeded_cases(exercise: Exercise) -> list[Case]:
@@ -60,12 +60,12 @@ def seeded_cases(exercise: Exercise) -> list[Case]:
 def _judge(exercise: Exercise, f: Callable) -> Message:
     """Runs `f` on the cases and words what was found; records it as an attempt, if it is one."""
     cases = seeded_cases(exercise)
-    obstacle = unfit(exercise, f, cases)
+    obstacle = admission_problem(exercise, f, cases)
     if obstacle is not None:
         return messages.not_run(obstacle)
     if exercise.ahead is not None:
         exercise.ahead(f, cases)
-    may_call_anything = handed_on_codes() | {id(check.__code__)}
+    may_call_anything = course_codes() | {id(check.__code__)}
     run = run_watched(exercise, f, cases, answers=ANSWERS, exempt=may_call_anything)
     if run.expected is None:
         return messages.meddled(exercise)

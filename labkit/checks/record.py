@@ -36,7 +36,7 @@ NAMES = ("exercises", "predictions", "hints", "quizzes")
 DRIVE = Path("/content/drive/MyDrive")  # of Colab's user, where it is mounted
 PATIENCE = 60.0  # seconds to wait for another notebook: ten times what a busy machine needs
 Progress = dict[str, dict]  # what is stored; see the module's docstring
-_said: set[str] = set()
+_sentences_shown: set[str] = set()
 
 
 def load() -> Progress:
@@ -178,6 +178,6 @@ def _set_aside(file: Path) -> None:
 
 
 def _say_once(sentence: str) -> None:
-    if sentence not in _said:
-        _said.add(sentence)
+    if sentence not in _sentences_shown:
+        _sentences_shown.add(sentence)
         say(Message("Note", sentence))

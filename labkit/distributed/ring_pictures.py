@@ -68,7 +68,7 @@ def ring_picture(ranks: int = 4, steps: Sequence[int] | None = None) -> None:
         _draw(axes, states[step], ranks, step, corner)
     key(figure, 3, {"has just come": SKY, "complete": ORANGE, "both": BOTH}, s=60)
     bare(axes, (-LEFT, right + 0.05), (bottom + 0.05, 0))
-    show(figure, _said(states, ranks, drawn))
+    show(figure, _alt_text(states, ranks, drawn))
 
 
 def _draw(axes: Axes, state: State, ranks: int, step: int, corner: tuple[float, float]) -> None:
@@ -111,7 +111,7 @@ def _name(sum_of: frozenset[int], ranks: int) -> str:
     return "all" if len(sum_of) == ranks else "+".join(str(rank) for rank in sorted(sum_of))
 
 
-def _said(states: list[State], ranks: int, drawn: Sequence[int]) -> str:
+def _alt_text(states: list[State], ranks: int, drawn: Sequence[int]) -> str:
     said = []
     for step in drawn:
         rows = []

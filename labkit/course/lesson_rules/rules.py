@@ -20,7 +20,7 @@ from labkit.course.lesson_rules.output_rules import (
 )
 from labkit.course.lesson_rules.prose import headings, words
 from labkit.course.notebook import KERNELSPEC, Notebook, StoredNotebook, source_of, tags_of
-from labkit.course.source.twins import BADGE
+from labkit.course.source.twins import ABOVE
 
 LARGEST = 1  # MB of a notebook file
 CODE_LINES = 20  # of one cell, empty ones too
@@ -93,7 +93,7 @@ def lengths(notebook: Notebook) -> Iterator[str]:
     cells = len(notebook.cells)
     if cells > guide.cells:
         yield f"{name} has {cells} cells; this lesson has at most {guide.cells}. Cut or split it."
-    prose = words(BADGE.sub("", notebook.markdown))
+    prose = words(ABOVE.sub("", notebook.markdown))
     if prose > guide.words:
         most = f"this lesson has at most {guide.words:,}"
         yield f"{name} has {prose:,} words of prose; {most}. Cut or split it."

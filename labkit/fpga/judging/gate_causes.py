@@ -33,7 +33,7 @@ _MULTIPLIERS = (
 _WIDE = "a factor has {} bits, and a DSP takes 25 by 18: several of them share a wider product."
 
 
-def why_dear(synthesis: Synthesis, limits: Mapping[str, int], text: str) -> str | None:
+def cost_cause(synthesis: Synthesis, limits: Mapping[str, int], text: str) -> str | None:
     """The likely cause, as a sentence; None where the cells and the text show none.
 
     limits   what the exercise limits: its resources, by their names in `synthesis`

@@ -230,11 +230,11 @@ def _middle(row: int) -> float:
     return row * _ROW + _HIGH / 2
 
 
-def _to_next_row(axes: Axes, row: int, way: list[Place]) -> None:
-    """From the right end of a row through the gap below it, and along `way` to its end."""
+def _to_next_row(axes: Axes, row: int, path: list[Place]) -> None:
+    """From the right end of a row through the gap below it, and along `path` to its end."""
     right = 4 * _COLUMN + _WIDE
     gap = (row + 1) * _ROW - (_ROW - _HIGH) / 2
     corners = [(right, _middle(row)), (right + 0.12, _middle(row)), (right + 0.12, gap)]
-    corners += [(way[0][0], gap), *way[:-1]]
+    corners += [(path[0][0], gap), *path[:-1]]
     axes.plot(*zip(*corners, strict=True), **_LINE)
-    arrow(axes, corners[-1], way[-1], **_LINE)
+    arrow(axes, corners[-1], path[-1], **_LINE)

@@ -120,11 +120,12 @@ figures.table(
 # Take an output channel with three weights:
 #
 # ```
-# weights        0.635   -0.300    0.123
-# scale          0.635 / 127 = 0.005         the largest magnitude becomes 127
-# in steps       127     -60       24.6      weight / scale
-# integers       127     -60       25        rounded to the nearest
-# stand for      0.635   -0.300    0.125     integer x scale
+# weights     0.635   -0.300   0.123
+# scale       0.635 / 127 = 0.005      the largest magnitude
+#                                      becomes 127
+# in steps    127     -60      24.6    weight / scale
+# integers    127     -60      25      rounded to the nearest
+# stand for   0.635   -0.300   0.125   integer x scale
 # ```
 #
 # No weight is off by more than half a step.
@@ -162,12 +163,12 @@ quantize_weights = check("fpga.quantize_weights", quantize_weights)
 # In the example, the inputs have the scale 0.01, and the bias is 0.1:
 #
 # ```
-# inputs         0.80    0.50    -0.20
-# integers       80      50      -20        input / 0.01
-# step of sum    0.005 x 0.01 = 0.00005     scale of w x scale of x
-# bias           0.1 / 0.00005 = 2,000
-# sum            2,000 + 127 x 80 - 60 x 50 + 25 x (-20) = 8,660
-# stands for     8,660 x 0.00005 = 0.433    in real numbers: 0.4334
+# inputs        0.80    0.50    -0.20
+# integers      80      50      -20      input / 0.01
+# step of sum   0.005 x 0.01 = 0.00005   scale of w x scale of x
+# bias          0.1 / 0.00005 = 2,000
+# sum           2,000 + 127 x 80 - 60 x 50 + 25 x (-20) = 8,660
+# stands for    8,660 x 0.00005 = 0.433  in real numbers: 0.4334
 # ```
 #
 # How wide must the accumulator be?
@@ -175,9 +176,13 @@ quantize_weights = check("fpga.quantize_weights", quantize_weights)
 # The sum is largest when every input makes its own product as large as possible:
 #
 # ```
-# largest        2,000 + 127 x 127    + (-60) x (-128) + 25 x 127    =  28,984
-# smallest       2,000 + 127 x (-128) + (-60) x 127    + 25 x (-128) = -25,076
-# 16 bits hold   -32,768 to 32,767, so both of them fit; 15 bits hold half as much
+# largest    2,000 + 127 x 127    + (-60) x (-128) + 25 x 127
+#            =  28,984
+# smallest   2,000 + 127 x (-128) + (-60) x 127    + 25 x (-128)
+#            = -25,076
+#
+# 16 bits hold -32,768 to 32,767, so both of them fit;
+# 15 bits hold half as much
 # ```
 #
 # If the bias comes first, an incomplete sum stays between these ends, too: its other inputs could all be 0.
@@ -212,14 +217,14 @@ accumulator_bits = check("fpga.accumulator_bits", accumulator_bits)
 # So we write the factor as an integer over a power of two.
 # Dividing by $2^{16}$ is a **shift**: it drops the last 16 binary digits, which costs a circuit nothing.
 #
-# ```
-# factor         0.0025 is nearly 164 / 2^16     multiplier m = 164, shift = 16
-# product        8,660 x 164 = 1,420,240
-# plus half      1,420,240 + 2^15 = 1,453,008    half of 2^16, so that the shift rounds
-# shifted        1,453,008 >> 16 = 22            22.17 without its fraction
-# clamped        22                              below -128 becomes -128, above 127 becomes 127
-# stands for     22 x 0.02 = 0.44
-# ```
+# | step | in the example | remark |
+# |---|---|---|
+# | factor | 0.0025 is nearly $164 / 2^{16}$ | multiplier $m = 164$, shift = 16 |
+# | product | 8,660 x 164 = 1,420,240 | |
+# | plus half | 1,420,240 + $2^{15}$ = 1,453,008 | half of $2^{16}$, so that the shift rounds |
+# | shifted | 1,453,008 >> 16 = 22 | 22.17 without its fraction |
+# | clamped | 22 | below -128 becomes -128, above 127 becomes 127 |
+# | stands for | 22 x 0.02 = 0.44 | |
 #
 # The added half makes the shift round to the nearest integer, exact halves up.
 # The **clamp** keeps the result in an int8; if its lower end `low` is 0 instead of -128, it is the ReLU as well.

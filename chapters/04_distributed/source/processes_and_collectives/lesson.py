@@ -423,7 +423,9 @@ for function in (only_rank_0, rank_1_fails):
 # With 4 ranks on each of 2 computers, start it on both with
 #
 # ```
-# torchrun --nnodes=2 --rdzv-backend=c10d --rdzv-endpoint=FIRST-NODE:29500 --nproc-per-node=4 program.py
+# torchrun --nnodes=2 --rdzv-backend=c10d \
+#   --rdzv-endpoint=FIRST-NODE:29500 --nproc-per-node=4 \
+#   program.py
 # ```
 #
 # `launch` then uses the processes that `torchrun` has started.

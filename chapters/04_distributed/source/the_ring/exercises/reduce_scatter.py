@@ -11,7 +11,7 @@ from labkit_lessons.distributed.the_ring.exercises.shared import (
     SIZES,
     TYPES,
     chunks_of,
-    ring_demand,
+    ring_cost_limit,
     scattered,
     summed,
     tensor_bytes,
@@ -100,7 +100,7 @@ reduce_scatter = rank_exercise(
         "backwards": backwards,
         "averaged": lambda inputs: [part / len(inputs) for part in scattered(inputs)],
     },
-    demand=ring_demand(
+    demand=ring_cost_limit(
         steps=lambda ranks: ranks - 1,
         total=lambda traffic: (traffic.ranks - 1) * tensor_bytes(traffic),
         what="In each step, a rank sends a single chunk.",
