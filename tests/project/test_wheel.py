@@ -101,7 +101,7 @@ def test_check_answers_in_an_empty_environment_for_each_room(wheels, tmp_path):
 HANDED_OUT = (
     "01_gpu/3_tiles",
     "02_tpu/4_what_a_training_step_costs",
-    "03_fpga/6_folding_under_a_budget",
+    "03_fpga/1_int8_from_the_formula",
     "04_distributed/13_a_tokens_cost",
 )
 BY_DAY = "tests/project/test_wheel.py::test_a_handout_runs_to_its_end_as_on_colab"
