@@ -29,6 +29,8 @@ record          What the learner has done so far, in a file that survives crashe
                 at once.
 registry        Finds an exercise, a prediction or a quiz by its id: "gpu.linear_backward".
 render          How the checks speak: one Message, shown as plain text or as HTML.
+untouched       Whether an answer is still what its lesson's notebook had at first: then nobody has
+                tried yet.
 values          Compares one returned value with the expected one: type, shape, dtype, NaN, values.
 watch/          What guards a check against an answer that nobody has read: it may hang, cheat or
                 crash.

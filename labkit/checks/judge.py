@@ -16,6 +16,7 @@ from labkit.checks.last_right import keep_right
 from labkit.checks.lesson_files import answer_modules
 from labkit.checks.registry import UnknownId, registry
 from labkit.checks.render import Message, say
+from labkit.checks.untouched import is_untouched
 from labkit.checks.watch import WatchedRun, run_watched
 
 # Modules that hold the answers: no function that is checked may call them.
@@ -57,7 +58,7 @@ def seeded_cases(exercise: Exercise) -> list[Case]:
 
 
 def _judge(exercise: Exercise, f: Callable) -> Message:
-    """Runs `f` on the cases and words what was found; records it as an attempt."""
+    """Runs `f` on the cases and words what was found; records it as an attempt, if it is one."""
     cases = seeded_cases(exercise)
     obstacle = admission_problem(exercise, f, cases)
     if obstacle is not None:
@@ -71,7 +72,7 @@ def _judge(exercise: Exercise, f: Callable) -> Message:
     message = _verdict(exercise, run, f)
     if message.word == "Right":
         keep_right(exercise.id, f)
-    elif message.word == "Look again":
+    elif message.word == "Look again" and not is_untouched(exercise.id, f):
         record.record_check(exercise.id, solved=False)
     return message
 

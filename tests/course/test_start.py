@@ -142,8 +142,30 @@ def test_the_table_of_progress(course, store, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["chapter", "exercises", "predictions", "quizzes"]
     assert lines[1].split() == ["GPU", "1/1", "1/2", "-"]
-    assert lines[2].split() == ["TPU", "no", "lessons", "yet"]
-    assert lines[-1].split() == ["all", "1/1", "1/2", "-"]
+    assert lines[2].split() == ["1_tiny", "1/1", "1/2", "-"]
+    assert lines[3].split() == ["TPU", "no", "lessons", "yet"]
+    assert lines[-1].split() == ["all", "1/1", "1/2", "-"], "all is solved: there is no next one"
+
+
+def test_progress_says_where_to_go_on_and_speaks_json(course, store, capsys):
+    store()
+    progress.progress(config(course))
+    assert capsys.readouterr().out.endswith("Go on with 01_gpu/1_tiny: A tiny lesson.\n")
+    assert progress.progress(config(course), as_json=True) == 0
+    row = {"lesson": "01_gpu/1_tiny", "title": "A tiny lesson"}
+    row |= {"exercises": [0, 1], "predictions": [0, 0], "quizzes": [0, 0]}
+    found = json.loads(capsys.readouterr().out)
+    assert found == {"lessons": [row], "next": "01_gpu/1_tiny", "unreadable": []}
+
+
+def test_a_lesson_that_is_begun_comes_before_one_that_is_not(monkeypatch):
+    names = {"solved": (1, 1), "fresh": (0, 1), "begun": (1, 2)}
+    monkeypatch.setattr(
+        progress, "counted", lambda lessons, call: names[lessons[0]] if call == "check" else (0, 0)
+    )
+    assert progress.next_lesson(["solved", "fresh", "begun"]) == "begun"
+    assert progress.next_lesson(["solved", "fresh"]) == "fresh"
+    assert progress.next_lesson(["solved"]) is None
 
 
 def test_lab_prepares_work_and_becomes_jupyterlab(course, monkeypatch, capsys):

@@ -193,7 +193,9 @@ class TfCluster(TfProcesses):
 
 def find_program() -> Path:
     """train_tf_ps.py of chapter 4, or the one that was installed with labkit."""
-    places = [ROOT / "chapters" / "04_distributed", Path(sys.prefix) / "share" / "labkit"]
+    # Python's own folder has what pip installed, and labkit's what it unpacked elsewhere.
+    installed = [place / "share" / "labkit" for place in (Path(sys.prefix), ROOT)]
+    places = [ROOT / "chapters" / "04_distributed", *installed]
     for place in places:
         if (place / PROGRAM).exists():
             return place / PROGRAM

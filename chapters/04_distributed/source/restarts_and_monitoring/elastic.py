@@ -38,6 +38,7 @@ LAST_LINES = 30  # of the output, in an error
 # Programs lie in the chapter, and where labkit was installed without it, beside Python.
 CHAPTER = Path(__file__).resolve().parents[2]
 INSTALLED = Path(sys.prefix) / "share" / "labkit"
+UNPACKED = Path(__file__).resolve().parents[3] / "share" / "labkit"  # of a handout
 
 
 def under_torchrun(
@@ -119,7 +120,7 @@ def _without_torchrun(path: Path, ranks: int, arguments: Sequence[str], restarts
 
 
 def _path_of(program: Path) -> Path:
-    for path in (program, CHAPTER / program, INSTALLED / program):
+    for path in (program, *(place / program for place in (CHAPTER, INSTALLED, UNPACKED))):
         if path.is_file():
             return path
     raise LaunchError(f"There is no program {program}: name a file.")
