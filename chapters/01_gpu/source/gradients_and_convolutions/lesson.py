@@ -226,7 +226,7 @@ print(f"1/N twice: {twice.ok}, worst at {'xwb'[twice.worst_input]}{list(twice.wo
 #
 # Run it as printed, with $i$ and $j$ over the kernel, then over the image.
 # The last line and the picture show what the layer does instead: `one_output` of a window, which `ravel` lays out as a row.
-# Change `p` and `q` to any of 0, 1, 2 and watch the window move.
+# Change `p` and `q` to 0, 1 or 2 and watch the window move.
 
 # %%
 X = np.array([[1, 0, 2, 1, 0], [0, 3, 1, 0, 2], [2, 1, 0, 1, 1], [0, 2, 4, 0, 1], [1, 0, 1, 2, 0]])
@@ -344,7 +344,7 @@ print("matrix product:", measured(product, "s"), f"- {loops / product:.0f} times
 # <!-- holds: conv2d(*args).size == 32_768 -->
 # im2col enters it 9 times, once per tap, and the product once.
 # <!-- holds: args[1].shape[2] * args[1].shape[3] == 9 -->
-# In our runs, the two times lay more than a hundredfold apart.
+# In our runs, the times lay over a hundredfold apart.
 #
 # ### Backwards, part one: the weights
 #
@@ -509,7 +509,7 @@ share = 100 * convolutions / sum(float(cost.flops) for cost in costs.values())
 # Faster arithmetic helps the one, faster memory the other.
 #
 # A machine can do at most `peak` FLOP per second, and move at most `bandwidth` bytes per second to and from its main memory.
-# So a layer of intensity $I$, if all its bytes do go to main memory, runs at most at
+# So a layer of intensity $I$, if all its bytes go to main memory, runs at most at
 #
 # $$\min(\text{peak},\; I \cdot \text{bandwidth})$$
 #
@@ -643,7 +643,7 @@ for row, (text, value, inputs) in reversed(list(enumerate(tape))):
 
 # %% [markdown]
 # **Verdict on C23: holds if the gradient is built as a graph before there are numbers.**
-# This tape does not do that: it holds values and slopes, walked backwards by the chain rule.
+# This tape does not do that: it holds values and slopes, walked backwards by the chain rule, and no formula is derived.
 # PyTorch's records operations as they run, too (*Autograd mechanics*).
 # The last line says 108: the run computed $x^4$ at 3, and $4 \cdot 3^3 = 108$.
 # <!-- holds: grad[0] == 4 * 3**3 == 108 -->

@@ -45,9 +45,12 @@ def _put_below_a_half(acc: np.ndarray, m: np.ndarray, shift: int) -> None:
 
     It is a sum of channel 1 or a later one, whose bytes are neither limited nor 0.
     """
-    halves = (2 * np.arange(1, 120)[:, None] + 1) * 2 ** (shift - 1)  # [119, 1]
+    odd = 2 * np.arange(1, 120) + 1
+    halves = odd[:, None] * 2 ** (shift - 1)  # [119, 1]
     below = halves % m[1:-2]  # [119, K - 3]
-    place, channel = np.unravel_index(np.where(below > 0, below, 2**16).argmin(), below.shape)
+    distance = np.where(below > 0, below, 2**16)
+    nearest = distance.argmin()
+    place, channel = np.unravel_index(nearest, below.shape)
     acc[0, 1 + channel] = halves[place, 0] // m[1 + channel]
 
 

@@ -1,4 +1,7 @@
-"""Wrong ideas of `fpga.to_integer`: numbers x [n] and their scale -> integers q [n]."""
+"""Wrong ideas of `fpga.to_integer`: numbers x [n] and their scale -> integers q [n].
+
+Dense: each wrong idea is one formula, to be held against the right one.
+"""
 
 from collections.abc import Callable
 
