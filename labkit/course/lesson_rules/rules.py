@@ -51,14 +51,15 @@ class Guide:
 
 
 # Lessons that were written before there was a guide, with the length they have: none may grow.
-# A line goes when its lesson is written again.
+# The first of a chapter has two cells more, for its first line. A line goes when its lesson is
+# written again.
 LONGER_LESSONS = {
-    "gradients_and_convolutions": Guide(cells=35, words=2186),
+    "gradients_and_convolutions": Guide(cells=37, words=2186),
     "threads_blocks_and_memory": Guide(cells=34, words=1877),
     "convolution_kernels": Guide(cells=34, words=1988),
     "debugging_and_profiling": Guide(cells=34, words=1970),
     "training": Guide(cells=34, words=2493),
-    "the_systolic_array": Guide(cells=34, words=2344),
+    "the_systolic_array": Guide(cells=36, words=2344),
     "bfloat16": Guide(cells=34, words=2033),
     "training_on_a_tpu": Guide(cells=34, words=1844),
 }

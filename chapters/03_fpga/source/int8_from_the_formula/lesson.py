@@ -11,7 +11,7 @@
 #   labkit:
 #     title: int8 from the formula
 #     number: 1
-#     minutes: 52
+#     minutes: 55
 #     needs: []
 #     able: find the layers that are worth building; turn a layer into integers; prove that no image overflows a sum
 #     runs_on: any CPU
@@ -42,17 +42,59 @@
 # The setup cell: written by labkit build.
 
 # %% [markdown]
+# ## A first line
+#
+# A weight takes fewer bytes as an integer.
+# An **int8** is an integer with 8 bits, from -128 to 127.
+# It can stand for a real number if we agree on what one step is worth: this is the **scale**.
+# Let it be 0.005:
+#
+# ```
+# numbers      0.123    -0.300   0.700
+# in steps     24.6     -60      140     number / scale
+# integers     25       -60      127     the nearest that fit
+# stand for    0.125    -0.300   0.635   integer x scale
+# ```
+#
+# **Exercise `fpga.to_integer`**: the integers, in one line; write it in place of `None`, and run the cell.
+# Whole numbers that are held in floats will do.
+# `np.round` rounds, and `np.clip(q, low, high)` limits.
+# In this lesson's exercises, arrays are NumPy arrays, also those that you return; use no other library.
+# Stuck?
+# Run `hint("fpga.to_integer")` in a new cell.
+# `check` gives back your function if it is right, else ours, so every cell below runs.
+
+
+# %% tags=["exercise:fpga.to_integer"]
+import numpy as np
+
+from labkit import check, hint
+
+
+def to_integer(x, scale):
+    """real numbers x [n], and the scale -> integers q [n], from -128 to 127"""
+    # STUB:
+    # q = None
+    # BEGIN SOLUTION
+    q = np.clip(np.round(x / scale), -128, 127)
+    # END SOLUTION
+    return q
+
+
+to_integer = check("fpga.to_integer", to_integer)
+
+# %% [markdown]
+# The third number did not fit: its integer stands for 0.635 and not for 0.7, and the first is a little off.
+# What will such errors do to a network?
+#
 # ## Predict
 #
-# An **int8** is an integer with 8 bits, from -128 to 127.
 # We will turn the network's weights and the inputs of its layers into int8.
 # Each output then begins as a sum: a bias plus products of integers.
 # The part of a circuit that adds them up is the **accumulator**.
 
 # %%
-import numpy as np
-
-from labkit import check, convnet, figures, hint, predict, quiz
+from labkit import convnet, figures, predict, quiz
 from labkit.datasets import cifar10
 from labkit.fpga import quantize
 from labkit.provenance import counted, predicted
@@ -116,7 +158,8 @@ figures.table(
 #
 # ### A weight in a byte
 #
-# An integer can stand for a real number if we agree on what one step is worth: this is the **scale**.
+# Which scale is best?
+# A small one, because its steps are fine; but all weights must fit.
 # Take an output channel with three weights:
 #
 # ```
@@ -132,7 +175,7 @@ figures.table(
 # Another channel's weights may be much smaller, so each output channel gets a scale of its own.
 #
 # **Exercise `fpga.quantize_weights`**: compute the integers and the scales for a matrix with one row per output channel.
-# In this lesson's exercises, arrays are NumPy arrays, also those that you return, and `check` takes no other library.
+# Written in NumPy, `to_integer` takes a whole matrix, too, with its scales as a column: `scale[:, None]`.
 
 
 # %% tags=["exercise:fpga.quantize_weights"]
@@ -143,8 +186,7 @@ def quantize_weights(w):
     # scale = np.zeros(len(w))
     # BEGIN SOLUTION
     scale = np.abs(w).max(axis=1) / 127
-    steps = w / scale[:, None]  # [K, D] / [K, 1]: each row by its own scale
-    q = np.floor(steps + 0.5).astype(np.int8)
+    q = to_integer(w, scale[:, None]).astype(np.int8)  # [K, 1]: each row has its own scale
     # END SOLUTION
     return q, scale
 
