@@ -119,10 +119,18 @@ def parser() -> argparse.ArgumentParser:
     made["progress"].add_argument("--json", action="store_true", help="print JSON")
     handout = made["handout"]
     handout.add_argument("--out", required=True, metavar="DIR", help="the folder to write")
-    which = handout.add_mutually_exclusive_group()
-    which.add_argument("--chapter", metavar="C", help="for example 01_gpu; default: all")
-    which.add_argument("--lesson", metavar="L", help="for example 01_gpu/3_tiles")
-    handout.add_argument("--solutions", action="store_true", help="the solved notebooks, too")
+    for kind, example in (("chapter", "01_gpu"), ("lesson", "01_gpu/3_tiles 02_tpu/2_bfloat16")):
+        handout.add_argument(
+            f"--{kind}",
+            action="extend",
+            nargs="+",
+            default=[],
+            metavar=kind[0].upper(),
+            help=f"one or several: {example}; default: all",
+        )
+    handout.add_argument(
+        "--solutions", action="store_true", help="solved notebooks, too, into DIR-teacher"
+    )
     made["data"].add_argument("--from", dest="path", metavar="PATH", help="the official CIFAR-10")
     return top
 
@@ -216,7 +224,7 @@ def _run(options: argparse.Namespace, rest: list[str]) -> int:
         case "handout":
             from labkit.course.handout.command import handout
 
-            wanted = options.chapter or options.lesson
+            wanted = [*options.chapter, *options.lesson]
             return handout(config(), options.out, wanted, options.solutions)
         case "verify":
             from labkit.course.verify import verify

@@ -32,6 +32,10 @@ URL = "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz"
 MD5 = "c58f30108f718f92721af3b95e74349a"  # of that archive, as its makers publish it
 SHA256 = "14a2bd144501de0a338b4c67a69c1d3c335f24e5f4e22c78ea4775ad4d3c9e6a"  # see `fingerprint`
 TIMEOUT = (4, 20)  # seconds to connect, and to wait for the next bytes
+NO_SAMPLE = (
+    "The photographs are not here: run the notebook's first cell again, and do what it says; or "
+    "go on with the next cell that needs none."
+)
 CLASSES = "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"
 
 
@@ -58,10 +62,14 @@ class Unavailable(Exception):
 def cifar10(source: str = "auto") -> Cifar10:
     """CIFAR-10 as `source` says: "auto", "full" or "sample" (see the module's text).
 
-    Raises ValueError for another source, and for "full" when it cannot be had.
+    Raises ValueError for another source, and for "full" when it cannot be had; FileNotFoundError
+    for the sample, where a handout's first cell could not bring it.
     """
     if source == "sample":
-        return Cifar10(*load_sample(), "sample", "as they come with labkit")
+        try:
+            return Cifar10(*load_sample(), "sample", "as they come with labkit")
+        except FileNotFoundError:
+            raise FileNotFoundError(NO_SAMPLE) from None
     if source not in ("auto", "full"):
         raise ValueError(f'cifar10({source!r}): the source is "auto", "full" or "sample".')
     try:
@@ -70,7 +78,7 @@ def cifar10(source: str = "auto") -> Cifar10:
         if source == "full":
             raise ValueError(
                 f"The full CIFAR-10 is not here: {reason}. "
-                "If you have a copy, run: labkit data --from PATH"
+                "If you have a copy, run `labkit data --from PATH`."
             ) from reason
         data = cifar10("sample")
         print(f"{data} The full set is not here: {reason}.")

@@ -34,6 +34,7 @@ except ImportError:  # on Windows the last writer wins
 
 NAMES = ("exercises", "predictions", "hints", "quizzes")
 DRIVE = Path("/content/drive/MyDrive")  # of Colab's user, where it is mounted
+OWN = "four-machines-mine"  # in it; "four-machines" is the teacher's, and others may look into it
 PATIENCE = 60.0  # seconds to wait for another notebook: ten times what a busy machine needs
 Progress = dict[str, dict]  # what is stored; see the module's docstring
 _sentences_shown: set[str] = set()
@@ -55,7 +56,7 @@ def path() -> Path:
     if home := os.environ.get("LABKIT_HOME"):
         return Path(os.path.expanduser(home), "progress.json")
     if "google.colab" in sys.modules and DRIVE.is_dir():
-        return DRIVE / "four-machines" / "progress.json"
+        return DRIVE / OWN / "progress.json"
     from platformdirs import user_data_path  # only when something is recorded
 
     return user_data_path("labkit") / "progress.json"

@@ -1,5 +1,7 @@
 """What there is to study: the four chapters, and the lessons that lie in them."""
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -37,6 +39,8 @@ CHAPTERS = (
     Chapter("03_fpga", title="FPGA", extra="fpga", machine="Pynq board"),
     Chapter("04_distributed", title="Cluster", extra="distributed"),
 )
+TITLES = {chapter.folder: chapter.title for chapter in CHAPTERS}
+NEAR = 3  # names that are suggested at most
 
 
 class Course:
@@ -52,6 +56,15 @@ class Course:
         Raises CourseError for what names none, and for a source that is malformed.
         """
         return [self._lesson(path) for path in sources(self.config, wanted)]
+
+    def lessons_of(self, names: Iterable[str]) -> list[Lesson]:
+        """The lessons that any of several names means, each once, in the course's order.
+
+        All lessons where there is no name. Raises CourseError as `lessons` does.
+        """
+        chosen = {path for name in names for path in sources(self.config, name)}
+        every = sources(self.config)
+        return [self._lesson(path) for path in every if path in chosen or not chosen]
 
     def _lesson(self, path: Path) -> Lesson:
         if path not in self._read:
@@ -86,12 +99,26 @@ def _full_names(path: Path) -> tuple[str, str]:
 
 
 def _nearest(key: str, paths: list[Path]) -> str:
-    """A sentence with the names that may be meant, or with all there are."""
-    known = {name for path in paths for name in _full_names(path)}
-    near = get_close_matches(key, known, cutoff=0.4)
+    """A sentence with the names that may be meant, or with all there are, by their numbers."""
+    known = list(dict.fromkeys(name for path in paths for name in _full_names(path)))
+    near = _with_all_words(key, known) or get_close_matches(key.lower(), known, cutoff=0.4)
     if near:
-        return f"Did you mean {' or '.join(near)}?"
-    return f"There are: {', '.join(sorted(known)) or 'none yet'}."
+        return f"Did you mean {' or '.join(near[:NEAR])}?"
+    return f"There are: {', '.join(known) or 'none yet'}."
+
+
+def _with_all_words(key: str, known: list[str]) -> list[str]:
+    """The names with all words and numbers of a key; first those with the fewest others."""
+    wanted = _words(key)
+    found = [name for name in known if wanted and wanted <= _words(name)]
+    return sorted(found, key=lambda name: len(_words(name)))
+
+
+def _words(name: str) -> set[str]:
+    """Words and numbers of a name, and a chapter's title: 01_gpu/3_tiles has 1, gpu, 3, tiles."""
+    title = TITLES.get(name, "")
+    words = re.findall(r"[a-z]+|[0-9]+", f"{name} {title}".lower().replace("'", ""))
+    return {word.lstrip("0") for word in words}
 
 
 def readable(config: Config, chapter: Chapter) -> tuple[list[Lesson], list[str]]:

@@ -138,7 +138,7 @@ def test_on_colab_it_is_in_drive_where_that_is_mounted(tmp_path, monkeypatch):
     (tmp_path / "drive").mkdir()
     elsewhere = record.path()
     monkeypatch.setitem(sys.modules, "google.colab", sys)
-    assert record.path() == tmp_path / "drive" / "four-machines" / "progress.json"
+    assert record.path() == tmp_path / "drive" / "four-machines-mine" / "progress.json"
     record_check("toy.linear", solved=True)
     assert load()["exercises"]["toy.linear"]["solved"] and record.path().is_file()
     (tmp_path / "drive").rename(tmp_path / "unmounted")

@@ -10,7 +10,8 @@ import pytest
 from labkit import cifar10_files, datasets, extras
 from labkit.cifar10_files import Split, is_sample, load_sample
 from labkit.course.handout import ready as module
-from labkit.course.handout.ready import bring_file, bring_sample, install, ready
+from labkit.course.handout.payload import data_file
+from labkit.course.handout.ready import ARCHIVE, SAMPLE, bring, install, ready
 
 WEIGHTS = b"weights"
 SHA256 = hashlib.sha256(WEIGHTS).hexdigest()
@@ -19,27 +20,35 @@ NAME = "convnet.safetensors"
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    """A folder beside the notebook; labkit/data is empty, and there is no Colab."""
+    """A folder beside the notebook; labkit/data is empty, nothing was asked, no Colab is there."""
     for name in ("data", "place"):
         (tmp_path / name).mkdir()
     monkeypatch.setattr(module, "DATA", tmp_path / "data")
-    monkeypatch.setattr(module, "KEPT", tmp_path / "drive" / "four-machines")
+    monkeypatch.setattr(module, "SHARED", tmp_path / "drive" / "four-machines")
+    monkeypatch.setattr(module, "OWN", tmp_path / "drive" / "four-machines-mine")
+    monkeypatch.setattr(module, "ASKED", set())
     return tmp_path / "place"
 
 
 @pytest.fixture
 def colab(place, monkeypatch):
-    """Colab's two dialogs: set `uploads`, and whether Drive `may_mount`."""
+    """Colab's two dialogs: set `uploads`, and whether Drive `may_mount`; `opened` counts them."""
     fake = types.ModuleType("google.colab")
     fake.uploads = {}
     fake.may_mount = True
+    fake.opened = []
 
     def mount(_):
+        fake.opened.append("Drive")
         if not fake.may_mount:
             raise ValueError("mount failed")
-        module.KEPT.mkdir(parents=True, exist_ok=True)
+        module.OWN.parent.mkdir(parents=True, exist_ok=True)
 
-    fake.files = types.SimpleNamespace(upload=lambda: fake.uploads)
+    def upload():
+        fake.opened.append("upload")
+        return fake.uploads
+
+    fake.files = types.SimpleNamespace(upload=upload)
     fake.drive = types.SimpleNamespace(mount=mount)
     monkeypatch.setitem(sys.modules, "google", types.ModuleType("google"))
     monkeypatch.setitem(sys.modules, "google.colab", fake)
@@ -48,39 +57,63 @@ def colab(place, monkeypatch):
 
 def test_weights_beside_the_notebook_are_taken(place, capsys):
     (place / NAME).write_bytes(WEIGHTS)
-    ready("distributed", {NAME: SHA256}, False, [place])
+    ready("distributed", {NAME: SHA256}, [place])
     assert (module.DATA / NAME).read_bytes() == WEIGHTS and capsys.readouterr().out == ""
 
 
 def test_weights_that_were_cut_short_are_named_and_asked_for_once(place, colab, capsys):
     (place / NAME).write_bytes(WEIGHTS[:-1])
     colab.uploads = {"convnet (1).safetensors": WEIGHTS}
-    bring_file(NAME, SHA256, [place])
+    assert bring(NAME, SHA256, [place])
     assert f"{place / NAME} was cut short" in capsys.readouterr().out
-    assert (module.KEPT / NAME).read_bytes() == (module.DATA / NAME).read_bytes() == WEIGHTS
+    assert (module.OWN / NAME).read_bytes() == (module.DATA / NAME).read_bytes() == WEIGHTS
+    assert not module.SHARED.exists(), "it is the teacher's"
     (module.DATA / NAME).unlink()
-    colab.uploads = {}
-    bring_file(NAME, SHA256, [])
-    assert (module.DATA / NAME).read_bytes() == WEIGHTS, "Drive kept them"
+    colab.opened.clear()
+    assert bring(NAME, SHA256, [module.SHARED, module.OWN])
+    assert (module.DATA / NAME).read_bytes() == WEIGHTS and colab.opened == [], "Drive kept them"
+
+
+def test_a_drive_that_is_mounted_now_has_the_class_folder(place, colab):
+    module.SHARED.mkdir(parents=True)
+    (module.SHARED / NAME).write_bytes(WEIGHTS)
+    shared = module.SHARED.parent.rename(place / "unmounted")
+    colab.drive.mount = lambda _: shared.rename(module.SHARED.parent)
+    assert bring(NAME, SHA256, [place]) and colab.opened == []
 
 
 @pytest.mark.parametrize("uploads", [{}, {"other.bin": b"other"}])
-def test_weights_that_nobody_has_are_one_sentence(place, colab, uploads, capsys):
+def test_what_nobody_has_is_asked_for_once_and_each_time_the_learner_is_told_what_to_do(
+    place, colab, uploads, capsys
+):
     colab.uploads = uploads
-    bring_file(NAME, SHA256, [place])
+    colab.may_mount = False
+    ready("distributed", {NAME: SHA256}, [place])
     said = capsys.readouterr().out
-    assert f"{NAME} is not here: ask who gave you this notebook." in said
+    assert f"{NAME} is not here, and the cells that read it will not work. Do one of" in said
     assert ("This is not convnet.safetensors" in said) == bool(uploads)
+    assert colab.opened == ["Drive", "upload"]
+    ready("distributed", {NAME: SHA256}, [place])
+    again = capsys.readouterr().out
+    assert again.startswith(f"{NAME} is not here") and "upload it here" in again
+    assert colab.opened == ["Drive", "upload"]
+
+
+def test_a_file_that_cannot_be_laid_into_labkit_is_one_sentence(place, capsys):
+    (place / NAME).write_bytes(WEIGHTS)
+    module.DATA.rmdir()
+    ready("distributed", {NAME: SHA256}, [place])
+    assert "No such file" in capsys.readouterr().out
 
 
 def test_a_drive_that_is_refused_or_full_stops_nothing(place, colab, capsys, monkeypatch):
     colab.uploads = {NAME: WEIGHTS}
     colab.may_mount = False
-    bring_file(NAME, SHA256, [])
+    assert bring(NAME, SHA256, [])
     assert "Drive is not there (mount failed)" in capsys.readouterr().out
-    assert (module.DATA / NAME).read_bytes() == WEIGHTS and not module.KEPT.exists()
-    module.KEPT.parent.mkdir()
-    module.KEPT.write_text("no folder can be made here")
+    assert (module.DATA / NAME).read_bytes() == WEIGHTS and not module.OWN.exists()
+    module.OWN.parent.mkdir()
+    module.OWN.write_text("no folder can be made here")
     module._keep(NAME, WEIGHTS)
     assert f"Drive could not keep {NAME} (" in capsys.readouterr().out
 
@@ -108,33 +141,63 @@ def no_sample(place, tmp_path, monkeypatch):
     return folder
 
 
-def test_the_sample_is_made_again_pixel_for_pixel(no_sample, place, full, monkeypatch):
-    monkeypatch.setattr(datasets, "cifar10", lambda source: full)
-    module.KEPT.parent.mkdir()
-    assert not is_sample(no_sample)
-    ready("distributed", {}, True, [place])
-    assert is_sample(no_sample)
+@pytest.fixture(scope="module")
+def archive():
+    """The sample as it lies in a class's folder, and its SHA-256."""
+    pictures = cifar10_files.SAMPLE.iterdir()
+    files = {f"labkit/data/cifar10/{path.name}": path.read_bytes() for path in pictures}
+    content = data_file(files, SAMPLE)
+    return content, hashlib.sha256(content).hexdigest()
+
+
+def test_photographs_beside_the_notebook_are_taken_without_a_question(
+    no_sample, place, colab, archive, monkeypatch, capsys
+):
     monkeypatch.delattr(datasets, "cifar10")
-    (no_sample / "train.png").unlink()
-    bring_sample([place, module.KEPT])
-    assert is_sample(no_sample), "Drive kept it"
+    content, sha256 = archive
+    (place / SAMPLE).write_bytes(content)
+    ready("distributed", {SAMPLE: sha256}, [place])
+    assert is_sample(no_sample) and capsys.readouterr().out == "" and colab.opened == []
 
 
-def test_without_a_network_the_archive_is_asked_for(no_sample, place, colab, full, monkeypatch):
+def test_else_the_sample_is_made_again_pixel_for_pixel(no_sample, place, full, monkeypatch):
+    monkeypatch.setattr(datasets, "cifar10", lambda source: full)
+    ready("distributed", {SAMPLE: "0f"}, [place])
+    assert is_sample(no_sample)
+
+
+def test_an_archive_of_the_makers_in_a_place_is_taken(no_sample, place, full, monkeypatch):
+    monkeypatch.delattr(datasets, "cifar10")
+    monkeypatch.setattr(datasets, "import_copy", lambda path: full)
+    (place / ARCHIVE).write_text("")
+    assert bring(SAMPLE, "0f", [place]) and is_sample(no_sample)
+
+
+def test_without_a_network_the_sample_is_asked_for(no_sample, place, colab, archive, monkeypatch):
     def offline(_):
-        raise ValueError("The full CIFAR-10 is not here: no connection.")
+        raise ValueError("The full CIFAR-10 is not here.") from OSError("no connection")
 
     monkeypatch.setattr(datasets, "cifar10", offline)
-    monkeypatch.setattr(datasets, "import_copy", lambda path: full)
-    colab.uploads = {"cifar-10-python.tar.gz": b"archive"}
-    bring_sample([place])
-    assert is_sample(no_sample) and is_sample(module.KEPT / "cifar10-sample")
+    content, sha256 = archive
+    colab.uploads = {SAMPLE: content}
+    assert bring(SAMPLE, sha256, [place])
+    assert is_sample(no_sample) and (module.OWN / SAMPLE).read_bytes() == content
 
 
-def test_photographs_that_cannot_be_had_are_one_sentence(no_sample, place, monkeypatch, capsys):
+def test_photographs_that_cannot_be_had_are_told_with_what_to_do(
+    no_sample, place, monkeypatch, capsys
+):
     monkeypatch.setenv("LABKIT_CACHE", str(place))
-    bring_sample([place])
-    assert "Cells that show photographs will not work." in capsys.readouterr().out
+    monkeypatch.setenv("LABKIT_OFFLINE", "1")
+    ready("distributed", {SAMPLE: "0f"}, [place])
+    first, second, *_ = capsys.readouterr().out.splitlines()
+    assert first == (
+        "cifar10-sample.tar cannot be made from the archive of CIFAR-10: "
+        "LABKIT_OFFLINE forbids the download."
+    )
+    assert second.startswith("cifar10-sample.tar is not here")
+    with pytest.raises(FileNotFoundError, match="run the notebook's first cell again"):
+        datasets.cifar10("sample")
 
 
 @pytest.fixture

@@ -12,9 +12,10 @@ INDEX = """\
 LABKIT = {
     "labkit/__init__.py": "",
     "labkit/hardware.py": 'def runs_on(room):\n    print("Runs on:", room)\n',
-    "labkit/course/handout/ready.py": "def ready(*what):\n    print(*what[:3])\n",
+    "labkit/course/handout/ready.py": "def ready(*what):\n    print(*what[:2])\n",
     "labkit/checks/lesson_index.toml": INDEX,
     "labkit/data/convnet.safetensors": "weights",
+    "labkit/data/gpt.safetensors": "more weights",
     "labkit/data/cifar10/train.png": "photographs",
     "labkit/data/cifar10/index.json": "{}",
     "labkit-1.data/data/share/labkit/train.py": "print('a program')",

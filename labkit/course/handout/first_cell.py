@@ -22,13 +22,13 @@ ROOM = ""  # of the chapter, whose packages it needs: gpu
 WHEELS: dict[str, str] = {}  # each file's SHA-256
 ADDRESSES: list[str] = []  # what pip takes from the course's public address, if there is one
 DATA: dict[str, str] = {}  # files beside the notebooks that this lesson reads: each one's SHA-256
-SAMPLE = False  # whether it looks at photographs
 PAYLOAD_SHA256 = ""
 PAYLOAD: tuple[str, ...] = ()  # labkit, and what this lesson adds: tar, xz, base85
 
 # --- From here on, all first cells are the same.
-DRIVE = Path("/content/drive/MyDrive/four-machines")
-PLACES = (Path(), Path(".."), Path("/content"), DRIVE)  # where files of the course may lie
+DRIVE = Path("/content/drive/MyDrive")
+FOLDERS = (DRIVE / "four-machines", DRIVE / "four-machines-mine")  # the class's, the student's own
+PLACES = (Path(), Path(".."), Path("/content"), *FOLDERS)  # where files of the course may lie
 UNPACKED = Path.home() / ".cache" / "four-machines"
 FAILURES = (OSError, ValueError, EOFError, ImportError, lzma.LZMAError, tarfile.TarError)
 
@@ -55,9 +55,9 @@ def pip(*what: object) -> None:
         raise OSError(f"pip says: {done.stderr.strip()[-200:]}")
 
 
-def installed() -> str:
+def here() -> str:
     """Nothing to do: whether it is here is asked after each way."""
-    return "is installed here"
+    return "is here already"
 
 
 def wheels() -> str:
@@ -92,7 +92,7 @@ def payload() -> str:
     if not PAYLOAD:
         return ""
     if sha256("".join(PAYLOAD).encode()) != PAYLOAD_SHA256:
-        raise ValueError("the text in this cell is not whole: download the notebook again")
+        raise ValueError("the text in this cell is not whole: open the teacher's notebook again")
     folder = UNPACKED / PAYLOAD_SHA256[:16]
     if not folder.is_dir():
         UNPACKED.mkdir(parents=True, exist_ok=True)
@@ -112,7 +112,7 @@ def upload() -> str:
     """The wheels, from a dialog."""
     from google.colab import files
 
-    print(f"Choose these files, which your teacher has: {', '.join(WHEELS)}.")
+    print(f"Choose these files: {', '.join(WHEELS)}. Your teacher's `labkit handout` makes them.")
     sent = {sha256(content): content for content in files.upload().values()}
     folder = Path(tempfile.mkdtemp())
     for name, wanted in WHEELS.items():
@@ -125,7 +125,7 @@ def upload() -> str:
 
 def take_labkit() -> None:
     """Try each way in turn, until labkit is here."""
-    for way in (installed, wheels, address, payload, upload):
+    for way in (here, wheels, address, payload, upload):
         try:
             said = way()
         except FAILURES as error:
@@ -141,5 +141,5 @@ if __name__ == "__main__":
     from labkit import hardware
     from labkit.course.handout.ready import ready
 
-    ready(ROOM, DATA, SAMPLE, PLACES)
+    ready(ROOM, DATA, PLACES)
     hardware.runs_on(ROOM)

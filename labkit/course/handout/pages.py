@@ -3,6 +3,7 @@
 A learner's notebook has no outputs, and no links to files that its reader has not.
 """
 
+import hashlib
 import inspect
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,18 +11,21 @@ from pathlib import Path
 from pprint import pformat
 
 from labkit.course import TEXTS, CourseError
+from labkit.course.catalogue import CHAPTERS
+from labkit.course.config import Config
+from labkit.course.folders import module_of
 from labkit.course.handout import first_cell
+from labkit.course.handout.payload import Files, common, data_file, own, packed
+from labkit.course.handout.ready import SAMPLE
 from labkit.course.notebook import KERNELSPEC, Notebook, source_of, tags_of
 from labkit.course.source.lesson import Lesson
 
-SAMPLE = "sample"  # of CIFAR-10: no file of a handout
 # Data that no cell carries, and the calls by which the code of a lesson reads it.
 READS = {
     SAMPLE: r"\bcifar10\(|\bphotographs\(",
     "convnet.safetensors": r"\bload_weights\(\)",
     "gpt.safetensors": r"\btrained\(\)",
 }
-Files = dict[str, bytes]  # by their places in the folder of a handout
 LARGEST = 4_000_000  # bytes: one of ten is not saved on slow lines
 LINE = 2_000  # characters of a payload
 OWN = "# --- Each notebook has values of its own here.\n"
@@ -61,14 +65,53 @@ def _in_lines(part: str) -> str:
     return "".join(f'        "{piece}"\n' for piece in pieces)
 
 
-def handed_out(notebook: Notebook, values: Mapping[str, object], path: Path) -> Notebook:
-    """The notebook as it will lie at `path`; CourseError where it is larger than LARGEST."""
+def values_of(
+    config: Config, lessons: Iterable[Lesson], files: Files, wheels: Files
+) -> dict[str, dict[str, object]]:
+    """What stands in each lesson's first cell, by the lesson's name.
+
+    files     what the wheels hold, by where it lies once installed
+    wheels    the wheels themselves
+    """
+    address = f"git+{config.address}@{config.tag}"
+    named = [f"numba-simt @ {address}#subdirectory=simt", f"labkit @ {address}"]
+    rooms = {chapter.folder: chapter.extra for chapter in CHAPTERS}
+    data = _digests({name: data_file(files, name) for name in READS})
+    shared = packed(common(files))
+    found = {}
+    for lesson in lessons:
+        payload = (shared, packed(own(files, module_of(lesson.path))))
+        found[lesson.name] = {
+            "LESSON": module_of(lesson.path),
+            "ROOM": rooms.get(lesson.chapter.name, ""),
+            "WHEELS": _digests(wheels),
+            "ADDRESSES": named if config.address else [],
+            "DATA": {name: data[name] for name in data_of(lesson)},
+            "PAYLOAD_SHA256": hashlib.sha256("".join(payload).encode()).hexdigest(),
+            "PAYLOAD": payload,
+        }
+    return found
+
+
+def _digests(files: Files) -> dict[str, str]:
+    return {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+
+
+def handed_out(config: Config, lesson: Lesson, twin: str, values: Mapping[str, object]) -> Files:
+    """One notebook by its place in the folder: the learner's without outputs.
+
+    Raises CourseError where it would be larger than LARGEST.
+    """
+    stored = lesson.notebook(twin)
+    notebook = Notebook.read(stored, config.relative(stored))
+    if twin == "learner":
+        notebook = notebook.cleared()
     cells = list(_cells(notebook, cell_text(values)))
-    made = Notebook(path, path.name, notebook.content).with_cells(cells)
-    size = len(made.to_bytes())
-    if size > LARGEST:
-        raise CourseError(f"{path.name} would have {size:,} bytes; at most {LARGEST:,} are saved.")
-    return made
+    made = Notebook(stored, stored.name, notebook.content).with_cells(cells).to_bytes()
+    if len(made) > LARGEST:
+        size = f"{len(made):,} bytes; at most {LARGEST:,} are saved"
+        raise CourseError(f"{stored.name} would have {size}.")
+    return {stored.relative_to(config.chapters).as_posix(): made}
 
 
 def _cells(notebook: Notebook, first: str) -> Iterator[dict]:
@@ -82,21 +125,20 @@ def _cells(notebook: Notebook, first: str) -> Iterator[dict]:
             yield cell
 
 
-def start_pages(lessons: Sequence[Lesson], wheels: Iterable[str], made: Iterable[str]) -> Files:
-    """START.md, and a notebook with the same text."""
-    says = TEXTS["handout"]
-    data = [name for name in made if name in READS]
-    text = says["start"].format(
-        lessons="".join(_row(lesson) for lesson in lessons),
-        wheels=" and ".join(f"`{name}`" for name in wheels),
-        data=says["data"].format(files=", ".join(f"`{name}`" for name in data)) if data else "",
-    )
+def start_pages(lessons: Sequence[Lesson]) -> Files:
+    """START.md of a class's folder with these lessons, and a notebook with the same text."""
+    text = TEXTS["handout"]["start"].format(lessons="".join(_row(lesson) for lesson in lessons))
     cell = {"cell_type": "markdown", "id": "start", "metadata": {}}
     cell["source"] = text.splitlines(keepends=True)
     content = {"cells": [cell], "metadata": {"kernelspec": KERNELSPEC}}
     content |= {"nbformat": 4, "nbformat_minor": 5}
     page = Notebook(Path("START.ipynb"), "START.ipynb", content)
     return {"START.md": text.encode(), "START.ipynb": page.to_bytes()}
+
+
+def teachers_page(folder: Path) -> Files:
+    """START.md of the teacher's folder, which lies beside the class's `folder`."""
+    return {"START.md": TEXTS["handout"]["teacher"].format(folder=folder.name).encode()}
 
 
 def _row(lesson: Lesson) -> str:

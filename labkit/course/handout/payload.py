@@ -22,13 +22,15 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from labkit.course import CourseError
+from labkit.course.handout.ready import SAMPLE
 
 FOLDERS = ("labkit", "chapters", "simt")
 FILES = ("pyproject.toml", "README.md", "LICENSE")
 NOT_COPIED = shutil.ignore_patterns("__pycache__", "*.ipynb", "*.egg-info", "build")
 SAME_DATE = {"SOURCE_DATE_EPOCH": "315532800"}  # 1980: the same sources give the same bytes
 INDEX = "labkit/checks/lesson_index.toml"
-# Weights lie beside the notebooks, and the photographs come from their makers' archive.
+# Weights and photographs lie beside the notebooks.
+PHOTOGRAPHS = "labkit/data/cifar10/"
 LEFT_OUT = ("labkit/data/*.safetensors", "labkit/data/cifar10/*.png", "*.dist-info/RECORD", INDEX)
 SOURCE = "*/lesson.py"  # both twins of a lesson: nothing reads it but the build
 QUOTED = re.compile(r'"([a-z]+\.[a-z0-9_]+)"')
@@ -113,12 +115,25 @@ def _index_of(packages: set[str], index: Mapping[str, Mapping[str, list[str]]]) 
     return "\n".join(lines) + "\n"
 
 
+def data_file(files: Files, name: str) -> bytes:
+    """A file of data that lies beside the notebooks: weights, or all photographs in one."""
+    if name != SAMPLE:
+        return files[f"labkit/data/{name}"]
+    places = [place for place in files if place.startswith(PHOTOGRAPHS)]
+    return _archive({place.removeprefix(PHOTOGRAPHS): files[place] for place in places})
+
+
 def packed(files: Files) -> str:
     """Files as a text: tar, xz, base85; the same files give the same text."""
+    return base64.b85encode(lzma.compress(_archive(files))).decode()
+
+
+def _archive(files: Files) -> bytes:
+    """Files as a tar archive; the same files give the same bytes."""
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode="w") as archive:
         for name in sorted(files):
             member = tarfile.TarInfo(name)
             member.size = len(files[name])
             archive.addfile(member, io.BytesIO(files[name]))
-    return base64.b85encode(lzma.compress(content.getvalue())).decode()
+    return content.getvalue()

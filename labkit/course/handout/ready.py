@@ -1,16 +1,16 @@
 """What a handout's first cell does once labkit is there: packages, then data.
 
-Data are trained weights, looked for beside the notebook and in Drive, and the sample of CIFAR-10,
-made anew from the archive of its makers. What is nowhere is asked for once, and kept in Drive.
-Nothing here stops a notebook: what cannot be had is said in a sentence, and the cells that need it
-will say so again.
+Data are trained weights and the sample of CIFAR-10, one file each. The first cell looks for it
+beside the notebook and in Drive; makes the sample anew from the archive of its makers; and asks
+once. Nothing here stops a notebook: what cannot be had is said in a sentence, with what to do.
 """
 
 import hashlib
+import io
 import re
-import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import distributions
@@ -20,26 +20,42 @@ from labkit import cifar10_files, datasets, extras
 
 DATA = Path(cifar10_files.__file__).parent / "data"
 DRIVE = Path("/content/drive")
-KEPT = DRIVE / "MyDrive" / "four-machines"
-KEPT_SAMPLE = "cifar10-sample"  # a folder: train.png, test.png, index.json
+SHARED = DRIVE / "MyDrive" / "four-machines"  # the class's folder: a student only reads it
+OWN = DRIVE / "MyDrive" / "four-machines-mine"  # the student's, with progress.json
+SAMPLE = "cifar10-sample.tar"  # index.json, test.png, train.png
 ARCHIVE = "cifar-10-python.tar.gz"
+NOT_HERE = """\
+{name} is not here, and the cells that read it will not work. Do one of these, then run this cell
+again:
+  1. In Drive, add a shortcut to your class's folder four-machines to My Drive. Then mount Drive
+     here: the folder button at the left edge, then the button with Drive's sign.
+  2. Take {name} from your class's folder, and upload it here: the same folder button, then the
+     button with an arrow upwards.\
+"""
+ASKED: set[str] = set()  # for what a dialog was opened: in one session, each is opened once
 USUAL = re.compile(r"\d[\d.]*((a|b|rc|\.?post|\.?dev)\d+)*(\+[\w.]+)?")  # a version on the index
 
 
-def ready(room: str, data: Mapping[str, str], sample: bool, places: Sequence[Path]) -> None:
+def ready(room: str, data: Mapping[str, str], places: Sequence[Path]) -> None:
     """Bring what a lesson needs beside labkit's code.
 
     room    its chapter's, whose packages are installed where they are missing
     data    files that belong into labkit/data, with the SHA-256 of each
-    sample  whether the embedded sample of CIFAR-10 is needed
     places  folders in which files of the course may lie
     """
     install(room)
     for name, sha256 in data.items():
-        if not (DATA / name).is_file():
-            bring_file(name, sha256, places)
-    if sample and not (cifar10_files.SAMPLE / "train.png").is_file():
-        bring_sample(places)
+        try:
+            if not (is_here(name) or bring(name, sha256, places)):
+                print(NOT_HERE.format(name=name))
+        except OSError as error:
+            print(f"{name}: {error}. The cells that read it will not work.")
+
+
+def is_here(name: str) -> bool:
+    """Whether labkit has a file of data, or the sample's pictures."""
+    file = cifar10_files.SAMPLE / "train.png" if name == SAMPLE else DATA / name
+    return file.is_file()
 
 
 def install(room: str) -> None:
@@ -76,66 +92,48 @@ def _versions() -> list[str]:
     return sorted(found)
 
 
-def bring_file(name: str, sha256: str, places: Sequence[Path]) -> None:
-    """Bring a file into labkit/data: from a place, else from an upload, which Drive then keeps."""
+def bring(name: str, sha256: str, places: Sequence[Path]) -> bool:
+    """Whether a file of data could be brought into labkit/data, from the first way that has it."""
     content = _found(name, sha256, places)
     if content is None and _mount_drive():
-        content = _found(name, sha256, [KEPT])
+        content = _found(name, sha256, (SHARED, OWN))
+    if content is None and name == SAMPLE and _made_anew(places):
+        return True
     if content is None:
         content = _uploaded(name, sha256)
         if content is None:
-            print(f"{name} is not here: ask who gave you this notebook. Some cells will not work.")
-            return
+            return False
         _keep(name, content)
-    (DATA / name).write_bytes(content)
+    _put(name, content)
+    return True
 
 
-def bring_sample(places: Sequence[Path]) -> None:
-    """Make the sample of CIFAR-10: a kept one, or anew from the archive of its makers."""
+def _put(name: str, content: bytes) -> None:
+    """Lay a file of data to where labkit reads it."""
+    if name != SAMPLE:
+        (DATA / name).write_bytes(content)
+        return
+    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+        archive.extractall(cifar10_files.SAMPLE, filter="data")
+
+
+def _made_anew(places: Iterable[Path]) -> bool:
+    """Whether the sample was made from its makers' archive: from a place, or fetched (163 MiB)."""
     try:
-        if _kept_sample(places):
-            return
         full = _full_set(places)
     except (OSError, ValueError) as error:
-        print(f"{error} Cells that show photographs will not work.")
-        return
-    if full is None:  # one was kept in Drive, which is there by now
-        return
+        reason = str(error.__cause__ or error).rstrip(".")
+        print(f"{SAMPLE} cannot be made from the archive of CIFAR-10: {reason}.")
+        return False
     cifar10_files.write_sample(full.train, full.test)
-    for name in ("train.png", "test.png", "index.json"):
-        _keep(f"{KEPT_SAMPLE}/{name}", (cifar10_files.SAMPLE / name).read_bytes())
+    return True
 
 
-def _kept_sample(places: Iterable[Path]) -> bool:
-    """Take the sample from the first place that has it whole. True if there was one."""
+def _full_set(places: Iterable[Path]) -> datasets.Cifar10:
     for place in places:
-        kept = place / KEPT_SAMPLE
-        if kept.is_dir() and cifar10_files.is_sample(kept):
-            shutil.copytree(kept, cifar10_files.SAMPLE, dirs_exist_ok=True)
-            return True
-    return False
-
-
-def _full_set(places: Sequence[Path]) -> datasets.Cifar10 | None:
-    """CIFAR-10 from its makers, else from an archive that lies in a place or is uploaded.
-
-    None where Drive, mounted meanwhile, had the sample. Raises ValueError where nothing has it.
-    """
-    try:
-        return datasets.cifar10("full")
-    except ValueError:
-        if _mount_drive() and _kept_sample([KEPT]):
-            return None
-        for place in places:
-            if (place / ARCHIVE).is_file():
-                return datasets.import_copy(place / ARCHIVE)
-        content = _uploaded(ARCHIVE)
-        if content is None:
-            raise
-    with tempfile.TemporaryDirectory() as folder:
-        archive = Path(folder, ARCHIVE)
-        archive.write_bytes(content)
-        return datasets.import_copy(archive)
+        if (place / ARCHIVE).is_file():
+            return datasets.import_copy(place / ARCHIVE)
+    return datasets.cifar10("full")
 
 
 def _found(name: str, sha256: str, places: Iterable[Path]) -> bytes | None:
@@ -151,39 +149,49 @@ def _found(name: str, sha256: str, places: Iterable[Path]) -> bytes | None:
 
 
 def _mount_drive() -> bool:
-    """Whether Drive is there now; Colab asks its user once, who may refuse."""
+    """Whether Drive is there since now; Colab asks its user once, who may refuse."""
+    if OWN.parent.is_dir() or not _may_ask("Drive"):
+        return False
+    from google.colab import drive
+
     try:
-        from google.colab import drive
+        drive.mount(str(DRIVE))
+    except Exception as error:  # refused, or not possible here
+        print(f"Drive is not there ({error}).")
+    return OWN.parent.is_dir()
+
+
+def _may_ask(what: str) -> bool:
+    """Whether a dialog can be opened, for the first time in this session."""
+    try:
+        import google.colab  # noqa: F401
     except ImportError:
         return False
-    try:
-        if not KEPT.parent.is_dir():
-            drive.mount(str(DRIVE))
-    except Exception as error:  # refused, or not possible here
-        print(f"Drive is not there ({error}): what is fetched now is fetched again next time.")
-    return KEPT.parent.is_dir()
+    first = what not in ASKED
+    ASKED.add(what)
+    return first
 
 
-def _uploaded(name: str, sha256: str = "") -> bytes | None:
+def _uploaded(name: str, sha256: str) -> bytes | None:
     """A file that the user chooses; None where there is no dialog, or it is another file."""
-    try:
-        from google.colab import files
-    except ImportError:
+    if not _may_ask(name):
         return None
+    from google.colab import files
+
     print(f"Choose {name}: it lies where your teacher put the notebooks.")
     for content in files.upload().values():
-        if sha256 in ("", hashlib.sha256(content).hexdigest()):
+        if hashlib.sha256(content).hexdigest() == sha256:
             return content
         print(f"This is not {name}, or it was cut short: its SHA-256 differs.")
     return None
 
 
 def _keep(name: str, content: bytes) -> None:
-    """Keep a file in Drive, where it is mounted."""
-    if not KEPT.parent.is_dir():
+    """Keep a file in the student's Drive, where it is mounted."""
+    if not OWN.parent.is_dir():
         return
     try:
-        (KEPT / name).parent.mkdir(parents=True, exist_ok=True)
-        (KEPT / name).write_bytes(content)
+        OWN.mkdir(exist_ok=True)
+        (OWN / name).write_bytes(content)
     except OSError as error:
         print(f"Drive could not keep {name} ({error.strerror}): it is asked for again next time.")
