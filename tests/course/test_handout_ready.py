@@ -90,12 +90,12 @@ def test_what_nobody_has_is_asked_for_once_and_each_time_the_learner_is_told_wha
     colab.may_mount = False
     ready("distributed", {NAME: SHA256}, [place])
     said = capsys.readouterr().out
-    assert f"{NAME} is not here, and the cells that read it will not work. Do one of" in said
+    assert f"Not here: {NAME}. Cells that read such a file will not work.\nDo one of" in said
     assert ("This is not convnet.safetensors" in said) == bool(uploads)
     assert colab.opened == ["Drive", "upload"]
     ready("distributed", {NAME: SHA256}, [place])
     again = capsys.readouterr().out
-    assert again.startswith(f"{NAME} is not here") and "upload it here" in again
+    assert again.startswith(f"Not here: {NAME}.") and "upload it here" in again
     assert colab.opened == ["Drive", "upload"]
 
 
@@ -103,7 +103,9 @@ def test_a_file_that_cannot_be_laid_into_labkit_is_one_sentence(place, capsys):
     (place / NAME).write_bytes(WEIGHTS)
     module.DATA.rmdir()
     ready("distributed", {NAME: SHA256}, [place])
-    assert "No such file" in capsys.readouterr().out
+    first, second, *_ = capsys.readouterr().out.splitlines()
+    assert f"{NAME} cannot be read or laid into labkit ([Errno 2] No such file" in first
+    assert second.startswith(f"Not here: {NAME}.")
 
 
 def test_a_drive_that_is_refused_or_full_stops_nothing(place, colab, capsys, monkeypatch):
@@ -195,7 +197,7 @@ def test_photographs_that_cannot_be_had_are_told_with_what_to_do(
         "cifar10-sample.tar cannot be made from the archive of CIFAR-10: "
         "LABKIT_OFFLINE forbids the download."
     )
-    assert second.startswith("cifar10-sample.tar is not here")
+    assert second.startswith("Not here: cifar10-sample.tar.")
     with pytest.raises(FileNotFoundError, match="run the notebook's first cell again"):
         datasets.cifar10("sample")
 

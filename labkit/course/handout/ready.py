@@ -25,13 +25,12 @@ OWN = DRIVE / "MyDrive" / "four-machines-mine"  # the student's, with progress.j
 SAMPLE = "cifar10-sample.tar"  # index.json, test.png, train.png
 ARCHIVE = "cifar-10-python.tar.gz"
 NOT_HERE = """\
-{name} is not here, and the cells that read it will not work. Do one of these, then run this cell
-again:
+Not here: {names}. Cells that read such a file will not work.
+Do one of these, then run this cell again:
   1. In Drive, add a shortcut to your class's folder four-machines to My Drive. Then mount Drive
      here: the folder button at the left edge, then the button with Drive's sign.
-  2. Take {name} from your class's folder, and upload it here: the same folder button, then the
-     button with an arrow upwards.\
-"""
+  2. Download what is missing from your class's folder, and upload it here: the same folder
+     button, then the button with an arrow upwards."""
 ASKED: set[str] = set()  # for what a dialog was opened: in one session, each is opened once
 USUAL = re.compile(r"\d[\d.]*((a|b|rc|\.?post|\.?dev)\d+)*(\+[\w.]+)?")  # a version on the index
 
@@ -44,12 +43,16 @@ def ready(room: str, data: Mapping[str, str], places: Sequence[Path]) -> None:
     places  folders in which files of the course may lie
     """
     install(room)
+    missing = []
     for name, sha256 in data.items():
         try:
             if not (is_here(name) or bring(name, sha256, places)):
-                print(NOT_HERE.format(name=name))
+                missing.append(name)
         except OSError as error:
-            print(f"{name}: {error}. The cells that read it will not work.")
+            print(f"{name} cannot be read or laid into labkit ({error}).")
+            missing.append(name)
+    if missing:
+        print(NOT_HERE.format(names=", ".join(missing)))
 
 
 def is_here(name: str) -> bool:
