@@ -64,13 +64,13 @@ def test_weights_beside_the_notebook_are_taken(place, capsys):
 def test_weights_that_were_cut_short_are_named_and_asked_for_once(place, colab, capsys):
     (place / NAME).write_bytes(WEIGHTS[:-1])
     colab.uploads = {"convnet (1).safetensors": WEIGHTS}
-    assert bring(NAME, SHA256, [place])
+    bring(NAME, SHA256, [place])
     assert f"{place / NAME} was cut short" in capsys.readouterr().out
     assert (module.OWN / NAME).read_bytes() == (module.DATA / NAME).read_bytes() == WEIGHTS
     assert not module.SHARED.exists(), "it is the teacher's"
     (module.DATA / NAME).unlink()
     colab.opened.clear()
-    assert bring(NAME, SHA256, [module.SHARED, module.OWN])
+    bring(NAME, SHA256, [module.SHARED, module.OWN])
     assert (module.DATA / NAME).read_bytes() == WEIGHTS and colab.opened == [], "Drive kept them"
 
 
@@ -79,7 +79,8 @@ def test_a_drive_that_is_mounted_now_has_the_class_folder(place, colab):
     (module.SHARED / NAME).write_bytes(WEIGHTS)
     shared = module.SHARED.parent.rename(place / "unmounted")
     colab.drive.mount = lambda _: shared.rename(module.SHARED.parent)
-    assert bring(NAME, SHA256, [place]) and colab.opened == []
+    bring(NAME, SHA256, [place])
+    assert (module.DATA / NAME).read_bytes() == WEIGHTS and colab.opened == []
 
 
 @pytest.mark.parametrize("uploads", [{}, {"other.bin": b"other"}])
@@ -111,7 +112,7 @@ def test_a_file_that_cannot_be_laid_into_labkit_is_one_sentence(place, capsys):
 def test_a_drive_that_is_refused_or_full_stops_nothing(place, colab, capsys, monkeypatch):
     colab.uploads = {NAME: WEIGHTS}
     colab.may_mount = False
-    assert bring(NAME, SHA256, [])
+    bring(NAME, SHA256, [])
     assert "Drive is not there (mount failed)" in capsys.readouterr().out
     assert (module.DATA / NAME).read_bytes() == WEIGHTS and not module.OWN.exists()
     module.OWN.parent.mkdir()
@@ -172,7 +173,8 @@ def test_an_archive_of_the_makers_in_a_place_is_taken(no_sample, place, full, mo
     monkeypatch.delattr(datasets, "cifar10")
     monkeypatch.setattr(datasets, "import_copy", lambda path: full)
     (place / ARCHIVE).write_text("")
-    assert bring(SAMPLE, "0f", [place]) and is_sample(no_sample)
+    bring(SAMPLE, "0f", [place])
+    assert is_sample(no_sample)
 
 
 def test_without_a_network_the_sample_is_asked_for(no_sample, place, colab, archive, monkeypatch):
@@ -182,7 +184,7 @@ def test_without_a_network_the_sample_is_asked_for(no_sample, place, colab, arch
     monkeypatch.setattr(datasets, "cifar10", offline)
     content, sha256 = archive
     colab.uploads = {SAMPLE: content}
-    assert bring(SAMPLE, sha256, [place])
+    bring(SAMPLE, sha256, [place])
     assert is_sample(no_sample) and (module.OWN / SAMPLE).read_bytes() == content
 
 

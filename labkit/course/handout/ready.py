@@ -43,14 +43,14 @@ def ready(room: str, data: Mapping[str, str], places: Sequence[Path]) -> None:
     places  folders in which files of the course may lie
     """
     install(room)
-    missing = []
     for name, sha256 in data.items():
+        if is_here(name):
+            continue
         try:
-            if not (is_here(name) or bring(name, sha256, places)):
-                missing.append(name)
+            bring(name, sha256, places)
         except OSError as error:
             print(f"{name} cannot be read or laid into labkit ({error}).")
-            missing.append(name)
+    missing = [name for name in data if not is_here(name)]
     if missing:
         print(NOT_HERE.format(names=", ".join(missing)))
 
@@ -95,20 +95,17 @@ def _versions() -> list[str]:
     return sorted(found)
 
 
-def bring(name: str, sha256: str, places: Sequence[Path]) -> bool:
-    """Whether a file of data could be brought into labkit/data, from the first way that has it."""
+def bring(name: str, sha256: str, places: Sequence[Path]) -> None:
+    """Bring a file of data into labkit/data, from the first way that has it, if one has."""
     content = _found(name, sha256, places)
     if content is None and _mount_drive():
         content = _found(name, sha256, (SHARED, OWN))
     if content is None and name == SAMPLE and _made_anew(places):
-        return True
+        return
     if content is None:
         content = _uploaded(name, sha256)
-        if content is None:
-            return False
-        _keep(name, content)
-    _put(name, content)
-    return True
+    if content is not None:
+        _put(name, content)
 
 
 def _put(name: str, content: bytes) -> None:
@@ -184,6 +181,7 @@ def _uploaded(name: str, sha256: str) -> bytes | None:
     print(f"Choose {name}: it lies where your teacher put the notebooks.")
     for content in files.upload().values():
         if hashlib.sha256(content).hexdigest() == sha256:
+            _keep(name, content)
             return content
         print(f"This is not {name}, or it was cut short: its SHA-256 differs.")
     return None
