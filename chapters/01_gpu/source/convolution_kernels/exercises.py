@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from labkit.checks.lesson_files import cases_of
+from labkit.checks.lesson_files import by_own_name, cases_of
 from labkit.convolutions import TELLING_SIZES, im2col, output_size
 from labkit.gpu.judging.convolution_gradients import input_gradient, weight_gradients
 from labkit.gpu.judging.exercise_data import whole_numbers
@@ -61,13 +61,15 @@ conv2d_kernel = kernel_exercise(
     cases=cases_of(TELLING_SIZES, forward_inputs),
     oracle=conv2d,
     wrong={
-        "bias_only": wrong_y.bias_only,
-        "no_bias": wrong_y.no_bias,
-        "bias_of_first": wrong_y.bias_of_first,
-        "kernel_turned": wrong_y.kernel_turned,
-        "taps_swapped": wrong_y.taps_swapped,
-        "one_channel": wrong_y.one_channel,
-        "last_product": wrong_y.last_product,
+        **by_own_name(
+            wrong_y.bias_only,
+            wrong_y.no_bias,
+            wrong_y.bias_of_first,
+            wrong_y.kernel_turned,
+            wrong_y.taps_swapped,
+            wrong_y.one_channel,
+            wrong_y.last_product,
+        ),
         "padding_forgotten": wrong_y.with_rule(shared.forgot_padding),
         "padding_added": wrong_y.with_rule(wrong_y.padding_added),
         "stride_forgotten": wrong_y.with_rule(wrong_y.forgot_stride),
@@ -170,20 +172,26 @@ conv2d_dw_kernel = kernel_exercise(
     cases=cases_of(TELLING_SIZES | LONG_SUMS, dw_inputs),
     oracle=dw_of,
     wrong={
-        "thread_0_only": wrong_dw.adding(wrong_dw.thread_0_only),
-        "first_image_only": wrong_dw.adding(wrong_dw.first_image_only),
-        "first_product_missing": wrong_dw.adding(wrong_dw.first_product_missing),
-        "last_product_missing": wrong_dw.adding(wrong_dw.last_product_missing),
+        **by_own_name(
+            wrong_dw.thread_0_only,
+            wrong_dw.first_image_only,
+            wrong_dw.first_product_missing,
+            wrong_dw.last_product_missing,
+            made=wrong_dw.adding,
+        ),
         "counted_in_the_grid": wrong_dw.counted_in_the_grid,
-        "one_round_only": wrong_dw.adding(wrong_dw.one_round_only),
-        "whole_rounds_only": wrong_dw.adding(wrong_dw.whole_rounds_only),
-        "last_round_only": wrong_dw.adding(wrong_dw.last_round_only),
-        "first_warp_only": wrong_dw.adding(wrong_dw.first_warp_only),
-        "no_step": wrong_dw.adding(wrong_dw.no_step),
-        "step_of_a_warp": wrong_dw.adding(wrong_dw.step_of_a_warp),
-        "step_too_short": wrong_dw.adding(wrong_dw.step_too_short),
-        "step_too_long": wrong_dw.adding(wrong_dw.step_too_long),
-        "all_by_everybody": wrong_dw.adding(wrong_dw.all_by_everybody),
+        **by_own_name(
+            wrong_dw.one_round_only,
+            wrong_dw.whole_rounds_only,
+            wrong_dw.last_round_only,
+            wrong_dw.first_warp_only,
+            wrong_dw.no_step,
+            wrong_dw.step_of_a_warp,
+            wrong_dw.step_too_short,
+            wrong_dw.step_too_long,
+            wrong_dw.all_by_everybody,
+            made=wrong_dw.adding,
+        ),
     },
     limit=owner_alone,
     costs=("global_load_sectors_per_request", "barriers"),

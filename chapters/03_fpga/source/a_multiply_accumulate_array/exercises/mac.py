@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from labkit.checks.items import Case
+from labkit.checks.lesson_files import by_own_name
 from labkit.fpga.judging.rtl_exercise import Drive, rtl_exercise
 from labkit_lessons.fpga.a_multiply_accumulate_array.exercises.shared import A_PIPELINE, int8
 from labkit_lessons.fpga.a_multiply_accumulate_array.solutions import SOLUTIONS
@@ -152,23 +153,15 @@ mac = rtl_exercise(
     cases=mac_cases,
     oracle=mac_oracle,
     wrong={
-        "never_cleared": never_cleared,
-        "first_lost": first_lost,
-        "last_lost": last_lost,
-        "last_alone": last_alone,
-        "no_signs": no_signs,
+        **by_own_name(never_cleared, first_lost, last_lost, last_alone, no_signs),
         "in_16_bits": wrapped(16),
         "in_20_bits": wrapped(20),
         "in_24_bits": wrapped(24),
         "in_8_bits": in_8_bits,
         "unsigned_bytes": lambda x, w, last: sums(products(x, w).astype(np.uint8), last),
-        "unsigned_products": unsigned_products,
-        "in_twos": in_twos,
-        "first_alone": first_alone,
-        "first_turned": first_turned,
-        "added": added,
-        "one_early": one_early,
-        "every_term": every_term,
+        **by_own_name(
+            unsigned_products, in_twos, first_alone, first_turned, added, one_early, every_term
+        ),
         "x_squared": lambda x, w, last: sums(products(x, x), last),
         "w_squared": lambda x, w, last: sums(products(w, w), last),
     },
