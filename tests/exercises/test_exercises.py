@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from labkit import check
-from labkit.checks.diagnosis.as_given import own_work
+from labkit.checks.diagnosis.diagnose import own_work
 from labkit.checks.handed_on import hand_on
 from labkit.checks.items import Refused
 from labkit.course.catalogue import Course
