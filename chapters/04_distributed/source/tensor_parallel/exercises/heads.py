@@ -154,6 +154,15 @@ def one_place_on(rank: int, ranks: int, head_width: int, columns: np.ndarray) ->
     return mine[mine < len(columns)]
 
 
+def of_own(change: Callable) -> Callable:
+    """change(the rank's right columns, head width)."""
+    return by(
+        lambda rank, ranks, head_width, columns: change(
+            of_heads(rank, ranks, head_width, columns), head_width
+        )
+    )
+
+
 WRONG_HEADS = SimpleNamespace(
     heads_as_columns=by(heads_as_columns),
     evenly=by(evenly),
@@ -181,24 +190,10 @@ WRONG_HEADS = SimpleNamespace(
             of_heads(rank, ranks, head_width, columns)[0] :
         ]
     ),
-    one_column_less=by(
-        lambda rank, ranks, head_width, columns: of_heads(rank, ranks, head_width, columns)[:-1]
-    ),
-    last_head_only=by(
-        lambda rank, ranks, head_width, columns: of_heads(rank, ranks, head_width, columns)[
-            -head_width:
-        ]
-    ),
-    first_head_only=by(
-        lambda rank, ranks, head_width, columns: of_heads(rank, ranks, head_width, columns)[
-            :head_width
-        ]
-    ),
-    one_head_less=by(
-        lambda rank, ranks, head_width, columns: of_heads(rank, ranks, head_width, columns)[
-            :-head_width
-        ]
-    ),
+    one_column_less=of_own(lambda own, head_width: own[:-1]),
+    last_head_only=of_own(lambda own, head_width: own[-head_width:]),
+    first_head_only=of_own(lambda own, head_width: own[:head_width]),
+    one_head_less=of_own(lambda own, head_width: own[:-head_width]),
     one_head_more=by(one_head_more),
 )
 
