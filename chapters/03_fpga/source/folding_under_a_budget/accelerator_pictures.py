@@ -1,6 +1,8 @@
 """A picture of the accelerator: jobs on its roofline.
 
 roofline({"streamed": (Folding(), 1)})
+
+Dense: a call draws one mark, and its arguments are places.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,7 @@
-"""Wrong ideas of gpu.implicit_gemm_gather: x[N,C,H,W], R, S, stride, padding -> [C R S, N P Q]."""
+"""Wrong ideas of gpu.implicit_gemm_gather: x[N,C,H,W], R, S, stride, padding -> [C R S, N P Q].
+
+Dense: each wrong idea is the three parts of a number, a formula for each.
+"""
 
 from collections.abc import Callable
 

@@ -1,4 +1,7 @@
-"""Exercise distributed.weighted_average: shards of unlike sizes."""
+"""Exercise distributed.weighted_average: shards of unlike sizes.
+
+Dense: each wrong idea is a quotient, with something else above or below.
+"""
 
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
