@@ -66,6 +66,13 @@ def of_whole_steps(*given: Any, whole: Callable[[float], float] = int) -> int:
     return found
 
 
+def those_that_fit(
+    choices: np.ndarray, stages: int, sequences: int, seconds: float, overhead: float, room: int
+) -> list[int]:
+    """All m that 1F1B has room for."""
+    return [m for m in choices.tolist() if min(m, stages) * (sequences // m) <= room]
+
+
 def fits_afterwards(*given: Any) -> int:
     """As if only the m with the shortest step of all were tried."""
     found = best(*given, kept=lambda m, p: 0)
@@ -98,9 +105,9 @@ def nearest_to_the_root(*given: Any) -> int:
 
     Where m1 m2 is that number squared, m1 and m2 take equally long: ratios count, not distances.
     """
-    choices, stages, sequences, seconds, overhead, room = given
+    _, stages, sequences, seconds, overhead, _ = given
     root = ((stages - 1) * sequences * seconds / overhead) ** 0.5
-    fit = [m for m in choices.tolist() if min(m, stages) * (sequences // m) <= room]
+    fit = those_that_fit(*given)
     return min(fit, key=lambda m: abs(m - root), default=0)
 
 
@@ -114,22 +121,20 @@ def ends_at_a_misfit(*given: Any) -> int:
 
 def last_that_fits(*given: Any) -> int:
     """As if every m that fits were better than the one before."""
-    choices, stages, sequences, _, _, room = given
-    fit = [m for m in choices.tolist() if min(m, stages) * (sequences // m) <= room]
+    fit = those_that_fit(*given)
     return fit[-1] if fit else 0
 
 
 def first_that_fits(*given: Any) -> int:
     """As if no m could be better than the first that fits."""
-    choices, stages, sequences, _, _, room = given
-    fit = [m for m in choices.tolist() if min(m, stages) * (sequences // m) <= room]
+    fit = those_that_fit(*given)
     return fit[0] if fit else 0
 
 
 def longest(*given: Any) -> int:
     """As if the longest step were the best."""
-    choices, stages, sequences, seconds, overhead, room = given
-    fit = [m for m in choices.tolist() if min(m, stages) * (sequences // m) <= room]
+    _, stages, sequences, seconds, overhead, _ = given
+    fit = those_that_fit(*given)
     step = {m: (m + stages - 1) * (sequences // m * seconds + overhead) for m in fit}
     return max(fit, key=step.get, default=0)
 

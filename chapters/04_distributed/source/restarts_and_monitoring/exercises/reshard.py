@@ -23,6 +23,11 @@ def saved_shards(
     return [rng.normal(size=(rows, width)) for rows in sizes], ranks, rank
 
 
+def share_of(shards: Shards, ranks: int, rank: int) -> tuple[int, int]:
+    """Where the rank's part of all rows begins, and where it ends."""
+    return share(sum(map(len, shards)), ranks, rank)
+
+
 def rows_of(shards: Shards, ranks: int, rank: int) -> np.ndarray:
     """The rank's part of all rows, as np.array_split deals them."""
     whole = np.concatenate(shards)
@@ -41,7 +46,7 @@ def whole_files(shards: Shards, ranks: int, rank: int) -> np.ndarray:
 
 def in_one_file(shards: Shards, ranks: int, rank: int) -> np.ndarray:
     """As if a part ended where the file ends in which it begins."""
-    begin, end = share(sum(map(len, shards)), ranks, rank)
+    begin, end = share_of(shards, ranks, rank)
     first = 0
     for shard in shards:
         if first <= begin < first + len(shard):
@@ -52,13 +57,13 @@ def in_one_file(shards: Shards, ranks: int, rank: int) -> np.ndarray:
 
 def each_by_itself(shards: Shards, ranks: int, rank: int) -> np.ndarray:
     """As if the rows of all were counted from 0 again in each file."""
-    begin, end = share(sum(map(len, shards)), ranks, rank)
+    begin, end = share_of(shards, ranks, rank)
     return np.concatenate([shard[begin:end] for shard in shards])
 
 
 def as_long_as_the_first(shards: Shards, ranks: int, rank: int) -> np.ndarray:
     """As if every file had as many rows as the first one; beyond its end a file has none."""
-    begin, end = share(sum(map(len, shards)), ranks, rank)
+    begin, end = share_of(shards, ranks, rank)
     each = len(shards[0])
     rows = [
         shards[row // each][row % each : row % each + 1]
@@ -70,7 +75,7 @@ def as_long_as_the_first(shards: Shards, ranks: int, rank: int) -> np.ndarray:
 
 def pieces(shards: Shards, ranks: int, rank: int) -> list[tuple[np.ndarray, bool]]:
     """What each file has of the rank's part, and whether that reaches the file's last row."""
-    begin, end = share(sum(map(len, shards)), ranks, rank)
+    begin, end = share_of(shards, ranks, rank)
     found = []
     first = 0
     for shard in shards:
@@ -104,7 +109,7 @@ def more_than_one_row(shards: Shards, ranks: int, rank: int) -> np.ndarray:
 
 def first_rows_by_the_first(shards: Shards, ranks: int, rank: int) -> np.ndarray:
     """As if file i began with row i times the length of the first one."""
-    begin, end = share(sum(map(len, shards)), ranks, rank)
+    begin, end = share_of(shards, ranks, rank)
     each = len(shards[0])
     return np.concatenate(
         [shard[max(begin - i * each, 0) : max(end - i * each, 0)] for i, shard in enumerate(shards)]
@@ -113,7 +118,7 @@ def first_rows_by_the_first(shards: Shards, ranks: int, rank: int) -> np.ndarray
 
 def counted_too_early(shards: Shards, ranks: int, rank: int) -> np.ndarray:
     """As if a file began where it ends."""
-    begin, end = share(sum(map(len, shards)), ranks, rank)
+    begin, end = share_of(shards, ranks, rank)
     ends = np.cumsum([len(shard) for shard in shards])
     found = [
         shard[max(begin - first, 0) : max(end - first, 0)]
