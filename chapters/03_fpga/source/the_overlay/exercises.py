@@ -1,7 +1,6 @@
 """The exercises of lesson the_overlay: a DMA's registers, a whole transfer, a stage for pixels."""
 
 from functools import cache
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -242,7 +241,7 @@ def with_last(compute: object) -> object:
     return lambda x, amount, packet: (brightened(x, amount, packet)[0], compute(ends(x, packet)))
 
 
-WRONG = SimpleNamespace(
+WRONG = dict(
     wraps=with_pixels(lambda x, amount: (x + amount) % 256),
     unchanged=with_pixels(lambda x, amount: x),
     one_less=with_pixels(lambda x, amount: np.where(x + amount >= 255, 254, x + amount)),
@@ -278,7 +277,7 @@ brighten = rtl_exercise(
         pixels,
     ),
     oracle=brightened,
-    wrong=vars(WRONG),
+    wrong=WRONG,
     outputs=("out_data", "out_last"),
     cycles=lambda x, amount, packet: len(x) + 2,
     keeps=1,

@@ -4,7 +4,6 @@ Dense: each wrong idea calls the oracle with one of its five arguments changed.
 """
 
 from collections.abc import Callable
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -86,7 +85,7 @@ def dealt_with(changed: Callable[[int, int, int], tuple[int, int]]) -> Callable[
     )
 
 
-WRONG_SHARD = SimpleNamespace(
+WRONG_SHARD = dict(
     same_every_epoch=dealt_with(lambda rank, epoch, seed: (0, seed)),
     seed_forgotten=dealt_with(lambda rank, epoch, seed: (epoch, 0)),
     own_order=dealt_with(lambda rank, epoch, seed: (epoch, seed + rank)),
@@ -136,7 +135,7 @@ shard = exercise(
         },
         numbers,
     ),
-    wrong=vars(WRONG_SHARD),
+    wrong=WRONG_SHARD,
     dtype="int",
     forbidden=("torch.utils.data", "labkit.distributed.sampler"),
 )

@@ -4,7 +4,6 @@ Dense: each wrong idea is a quotient, with something else above or below.
 """
 
 from collections.abc import Callable, Sequence
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -59,7 +58,7 @@ def by_own_count(inputs: Shards) -> list[np.ndarray]:
         return [weighted(inputs) / np.float32(count) for _, count in inputs]
 
 
-WRONG_WEIGHTS = SimpleNamespace(
+WRONG_WEIGHTS = dict(
     mean_of_means=quotient(lambda inputs: sum(g for g, _ in inputs), len),
     mean_of_some=quotient(sum_of_filled, lambda inputs: len(filled(inputs))),
     zeros_count=quotient(sum_of_filled, len),
@@ -104,5 +103,5 @@ weighted_average = rank_exercise(
         then=[(5, 2, 4)],
     ),
     oracle=quotient(weighted, photographs),
-    wrong=vars(WRONG_WEIGHTS),
+    wrong=WRONG_WEIGHTS,
 )

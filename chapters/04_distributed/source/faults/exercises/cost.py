@@ -5,7 +5,6 @@ Lesson faults.
 
 from collections.abc import Callable
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -150,7 +149,7 @@ def changed(change: Callable[..., tuple[float, float]]) -> Callable[..., tuple[f
     return lambda *given: change(*lost_and_spent(*given), *given)
 
 
-WRONG_COST = SimpleNamespace(
+WRONG_COST = dict(
     from_the_beginning=from_the_beginning,
     writing_is_free=writing_is_free,
     only_work=only_work,
@@ -202,7 +201,7 @@ cost_of_faults = exercise(
         },
         faults,
     ),
-    wrong=vars(WRONG_COST),
+    wrong=WRONG_COST,
     forbidden=LIBRARIES,
     outputs=("lost", "spent"),
     groups=(frozenset({0, 1}),),

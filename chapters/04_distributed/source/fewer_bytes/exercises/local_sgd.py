@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -88,7 +87,7 @@ def from_the_first_weights(inputs: Shards) -> list[np.ndarray]:
     return weights
 
 
-WRONG_LOCAL = SimpleNamespace(
+WRONG_LOCAL = dict(
     alone=partial(trained, meets=lambda step, every, steps: False),
     every_step=partial(trained, meets=lambda step, every, steps: True),
     only_at_the_end=partial(trained, meets=lambda step, every, steps: step == steps - 1),
@@ -166,7 +165,7 @@ local_sgd = rank_exercise(
         then=[(3, 5, 3)],
     ),
     oracle=trained,
-    wrong=vars(WRONG_LOCAL),
+    wrong=WRONG_LOCAL,
     results=("w",),
     demand=one_all_reduce_for_all,
     forbidden=("labkit_lessons.distributed.fewer_bytes.local_sgd",),

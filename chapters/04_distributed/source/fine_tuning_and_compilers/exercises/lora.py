@@ -4,7 +4,6 @@ Dense: each wrong idea is the formula of the layer with one slip in it.
 """
 
 from collections.abc import Callable
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -40,7 +39,7 @@ def scaled_by(scale: Callable[..., float]) -> Callable[..., Layer]:
     return lambda x, w, a, b, alpha: with_scale(x, w, a, b, scale(x, a, b, alpha))
 
 
-WRONG_LAYER = SimpleNamespace(
+WRONG_LAYER = dict(
     not_scaled=scaled_by(lambda x, a, b, alpha: 1),
     not_divided=scaled_by(lambda x, a, b, alpha: alpha),
     rank_alone=scaled_by(lambda x, a, b, alpha: 1 / len(a)),
@@ -75,7 +74,7 @@ lora_layer = exercise(
         },
         layers,
     ),
-    wrong=vars(WRONG_LAYER),
+    wrong=WRONG_LAYER,
     forbidden=(
         *LIBRARIES,
         "labkit.distributed.gpt",

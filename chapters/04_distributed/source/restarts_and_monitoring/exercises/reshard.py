@@ -4,7 +4,6 @@ Dense: each wrong idea is another range of rows, in one formula.
 """
 
 from collections.abc import Callable, Sequence
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -168,7 +167,7 @@ def from_the_end(whole: np.ndarray, ranks: int, rank: int) -> np.ndarray:
     return whole[slice(*share(len(whole), ranks, ranks - 1 - rank))]
 
 
-WRONG_RESHARD = SimpleNamespace(
+WRONG_RESHARD = dict(
     whole_files=whole_files,
     in_one_file=in_one_file,
     each_by_itself=each_by_itself,
@@ -245,7 +244,7 @@ reshard = exercise(
         },
         saved_shards,
     ),
-    wrong=vars(WRONG_RESHARD),
+    wrong=WRONG_RESHARD,
     forbidden=LIBRARIES,
     adapter=counted_reads,
     plain=lambda answer, *given: counted_reads(answer, look_at_cost=False)(*given),

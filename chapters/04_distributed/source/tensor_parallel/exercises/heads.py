@@ -5,7 +5,6 @@ Dense: each wrong idea is another formula of rows and columns, by the same argum
 
 from collections.abc import Callable
 from math import ceil
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -163,7 +162,7 @@ def of_own(change: Callable) -> Callable:
     )
 
 
-WRONG_HEADS = SimpleNamespace(
+WRONG_HEADS = dict(
     heads_as_columns=by(heads_as_columns),
     evenly=by(evenly),
     heads_in_turn=by(heads_in_turn),
@@ -240,7 +239,7 @@ heads_of_rank = exercise(
         },
         weights,
     ),
-    wrong=vars(WRONG_HEADS),
+    wrong=WRONG_HEADS,
     adapter=with_tensors,
     plain=lambda answer, *given: with_tensors(answer)(*given),
     fallback=solutions.heads_of_rank,

@@ -5,7 +5,6 @@ Dense: each wrong idea is the formula of the two layers with one slip in it.
 
 from collections.abc import Callable, Sequence
 from math import erf, pi, sqrt
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -114,7 +113,7 @@ def with_activation(activation: Callable) -> Callable[[Sequence], list[np.ndarra
     return in_all(lambda inputs: sum(products(inputs, activation)) + last_bias(inputs))
 
 
-WRONG_MLP = SimpleNamespace(
+WRONG_MLP = dict(
     own=lambda inputs: [part + last_bias(inputs) for part in products(inputs)],
     bias_in_each=in_all(lambda inputs: sum(products(inputs)) + len(inputs) * last_bias(inputs)),
     half_a_bias_in_each=in_all(
@@ -169,7 +168,7 @@ split_mlp = rank_exercise(
         types={"four ranks": "float64"},
     ),
     oracle=lambda inputs: everywhere(whole_mlp(inputs), inputs),
-    wrong=vars(WRONG_MLP),
+    wrong=WRONG_MLP,
     results=("y",),
     atol=1e-5,
     demand=one_all_reduce(lambda inputs: inputs[0].nbytes),
