@@ -21,6 +21,7 @@ from labkit.errors import in_a_line
 
 FOLDER = "cifar-10-batches-py"
 SAMPLE = Path(__file__).parent / "data" / "cifar10"
+SAMPLE_SHA256 = "01d609fbfb29835b2ca17052dd3fc956144b6a536f0ee38411ac9edeed153187"  # `fingerprint`
 TILES = 50  # images in a row of the mosaic
 TRAINING_BATCHES = [f"data_batch_{i}" for i in range(1, 6)]
 BATCHES = [*TRAINING_BATCHES, "test_batch"]
@@ -46,13 +47,19 @@ def fingerprint(train: Split, test: Split) -> str:
     return digest.hexdigest()
 
 
-def load_sample(folder: Path = SAMPLE) -> tuple[Split, Split]:
+def sample_index(folder: Path | None = None) -> dict:
+    """The sample's labels, and the places of its images in the full set, of train and test."""
+    return json.loads(((folder or SAMPLE) / "index.json").read_text())
+
+
+def load_sample(folder: Path | None = None) -> tuple[Split, Split]:
     """Training and test images of the sample: the first 200 and 50 of each class.
 
     They are the tiles of one lossless PNG each, in the official order, 50 to a row; index.json has
     their labels and their places in the full set. tools/make_sample.py wrote the files.
     """
-    index = json.loads((folder / "index.json").read_text())
+    folder = folder or SAMPLE
+    index = sample_index(folder)
     train = Split(_tiles(folder / "train.png"), np.array(index["train"]["labels"], dtype=np.int64))
     test = Split(_tiles(folder / "test.png"), np.array(index["test"]["labels"], dtype=np.int64))
     return train, test
@@ -66,6 +73,30 @@ def _tiles(path: Path) -> np.ndarray:
         tiles = np.asarray(mosaic).reshape(-1, 32, TILES, 32, 3)  # [row, y, tile, x, colour]
     in_order = tiles.transpose(0, 2, 4, 1, 3)  # [row, tile, colour, y, x]
     return np.ascontiguousarray(in_order).reshape(-1, 3, 32, 32)
+
+
+def mosaic(images: np.ndarray) -> np.ndarray:
+    """images[N,3,32,32] -> one picture [N/50*32, 50*32, 3]; N is a multiple of 50."""
+    grid = images.reshape(-1, TILES, 3, 32, 32)  # [row of tiles, tile, colour, y, x]
+    return grid.transpose(0, 3, 1, 4, 2).reshape(-1, TILES * 32, 3)
+
+
+def write_sample(train: Split, test: Split) -> None:
+    """Write the sample's pictures from the full set, by the places in its index.json."""
+    from PIL import Image
+
+    index = sample_index()
+    for name, split in (("train", train), ("test", test)):
+        chosen = split.images[index[name]["indices"]]
+        Image.fromarray(mosaic(chosen)).save(SAMPLE / f"{name}.png", optimize=True)
+
+
+def is_sample(folder: Path) -> bool:
+    """Whether a folder has the sample, pixel for pixel."""
+    try:
+        return fingerprint(*load_sample(folder)) == SAMPLE_SHA256
+    except Exception:  # damaged pictures fail in every way there is
+        return False
 
 
 def read_copy(path: str | Path) -> tuple[Split, Split]:

@@ -17,7 +17,8 @@ COMMANDS = {
     "launch": "print how a program with ranks is started by torchrun, Slurm and Kubernetes",
     "choose": "which hardware for a model, how many, how fast, how dear, and by which formula",
     "data": "show which CIFAR-10 is used here, or take a copy you already have",
-    "progress": "show what you have solved so far, chapter by chapter",
+    "progress": "show what you have solved so far, lesson by lesson, and where to go on",
+    "handout": "write notebooks for a class on Colab, each complete in itself",
 }
 SUFFIXES = {"k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12}  # of numbers: 8b is 8e9
 
@@ -115,6 +116,13 @@ def parser() -> argparse.ArgumentParser:
     made["launch"].add_argument("--nodes", type=int, default=1, help="how many machines; default 1")
     made["launch"].add_argument("--ranks", type=int, default=2, help="on each machine; default 2")
     _add_choose(made["choose"])
+    made["progress"].add_argument("--json", action="store_true", help="print JSON")
+    handout = made["handout"]
+    handout.add_argument("--out", required=True, metavar="DIR", help="the folder to write")
+    which = handout.add_mutually_exclusive_group()
+    which.add_argument("--chapter", metavar="C", help="for example 01_gpu; default: all")
+    which.add_argument("--lesson", metavar="L", help="for example 01_gpu/3_tiles")
+    handout.add_argument("--solutions", action="store_true", help="the solved notebooks, too")
     made["data"].add_argument("--from", dest="path", metavar="PATH", help="the official CIFAR-10")
     return top
 
@@ -205,6 +213,11 @@ def _run(options: argparse.Namespace, rest: list[str]) -> int:
             from labkit.course.build import build
 
             return build(config(), options.wanted, options.force, options.check)
+        case "handout":
+            from labkit.course.handout.command import handout
+
+            wanted = options.chapter or options.lesson
+            return handout(config(), options.out, wanted, options.solutions)
         case "verify":
             from labkit.course.verify import verify
 
@@ -212,4 +225,4 @@ def _run(options: argparse.Namespace, rest: list[str]) -> int:
         case _:
             from labkit.course.progress import progress
 
-            return progress(config())
+            return progress(config(), options.json)

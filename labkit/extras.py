@@ -32,7 +32,8 @@ def missing(extra: str, requirements: Iterable[str] | None = None) -> list[str]:
             continue  # for another extra, or on another platform
         found = version(wanted.name)
         if not found or not wanted.specifier.contains(found, prereleases=True):
-            absent.append(f"{wanted.name}{wanted.specifier}")
+            wanted.marker = None
+            absent.append(str(wanted))
     return absent
 
 

@@ -36,6 +36,12 @@ FORMATS = {
     "int4": "OP/s",
 }
 MONTH = r"20\d\d-\d\d"
+STANDS_IN = {  # what does a machine's work where there is none
+    "gpu": "the SIMT machine stands in for a GPU",
+    "tpu": "the TPU's real compiler needs no TPU, and eight virtual devices stand in for its cores",
+    "fpga": "real tools make your circuits and run them, and a virtual board stands in for a Pynq",
+    "distributed": "processes of this computer stand in for the machines of a cluster",
+}
 UNITS = {
     "bandwidth": "B/s",
     "memory": "B",
@@ -199,11 +205,20 @@ def measure_this_machine(seconds: float = 1.0) -> Machine:
     )
 
 
+def stands_in(chapter: str) -> str:
+    """What does the work of a chapter's machine here, as "the SIMT machine stands in for a GPU"."""
+    gpu = this_machine().accelerators.get("CUDA GPU", "")
+    return f"kernels run on the {gpu}" if chapter == "gpu" and gpu else STANDS_IN[chapter]
+
+
 def runs_on(chapter: str = "") -> None:
     """Print, in one line, what a lesson runs on: the line that every lesson begins with.
 
-    chapter    "gpu", "tpu", "fpga" or "distributed": what of its packages is missing is said, too
+    chapter    "gpu", "tpu", "fpga" or "distributed": what stands in for its machine is said, and
+               which of its packages are missing
     """
-    print(f"Runs on: {this_machine()}.")
-    if chapter and (sentence := extras.what_to_run(chapter)):
-        print(sentence)
+    missing = extras.what_to_run(chapter) if chapter else ""
+    here = f"; {stands_in(chapter)}" if chapter else ""
+    print(f"Runs on: {this_machine()}{here}.")
+    if missing:
+        print(missing)

@@ -23,7 +23,7 @@ from types import FrameType, ModuleType
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.night import DEAR
+from tests.night import LONG_LESSONS
 
 TESTS = Path(__file__).resolve().parent
 SIMT = TESTS.parent / "simt" / "tests"
@@ -170,7 +170,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if 0 < place_of(item.path) <= len(SLOW):
             item.add_marker("slow")
-        if lesson := DEAR.get(lesson_proved_by(item.path)):
+        if lesson := LONG_LESSONS.get(lesson_proved_by(item.path)):
             item.add_marker(pytest.mark.night(instead=f"chapters/{lesson}.ipynb"))
         for mark in item.iter_markers("night"):
             if not _is_by_day(mark.kwargs.get("instead", "")):
@@ -223,7 +223,7 @@ def _is_by_day(test: str) -> bool:
     """Whether there is such a folder or file, or such a function that is not for the night."""
     path, _, name = test.partition("::")
     file = TESTS.parent / path
-    if lesson_proved_by(file) in DEAR:
+    if lesson_proved_by(file) in LONG_LESSONS:
         return False
     if not path or not name:
         return bool(path) and file.exists()

@@ -1,4 +1,4 @@
-"""What waits for `make prove`: dear lessons, and all but the first values of some tests."""
+"""What waits for `make prove`: long lessons, and all but the first values of some tests."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ import pytest
 
 # Lessons whose solved cells take more than eight core-seconds. By day nbval runs their notebooks,
 # where a wrong answer hands on ours, and tests/exercises checks their solutions.
-DEAR = {
+LONG_LESSONS = {
     "what_limits_a_kernel": "01_gpu/4_what_limits_a_kernel",
     "convolution_kernels": "01_gpu/5_convolution_kernels",
     "debugging_and_profiling": "01_gpu/6_debugging_and_profiling",

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -317,6 +318,23 @@ def test_runs_on_says_what_to_run_where_a_chapters_packages_are_missing(capsys, 
     assert "`make lab CHAPTER=fpga`" in sentence and "labkit[fpga]" in sentence
     runs_on("gpu")
     assert capsys.readouterr().out.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("gpus", "says"),
+    [
+        ((), "the SIMT machine stands in for a GPU"),
+        (("NVIDIA T4",), "kernels run on the NVIDIA T4"),
+    ],
+)
+def test_runs_on_says_what_does_the_work(capsys, monkeypatch, gpus, says):
+    here = replace(this_machine(), gpus=gpus)
+    monkeypatch.setattr(hardware, "this_machine", lambda: here)
+    runs_on("gpu")
+    assert capsys.readouterr().out.splitlines()[0].endswith(f"; {says}.")
+    for chapter in ("tpu", "fpga", "distributed"):
+        runs_on(chapter)
+        assert f"; {hardware.STANDS_IN[chapter]}." in capsys.readouterr().out
 
 
 def test_runs_on_refuses_a_chapter_that_there_is_not():

@@ -9,7 +9,7 @@ uv looks for Python 3.13 or fetches it, unless --python names one; the environme
 build/colab/, and stay there with --keep.
 
 For each image a Python 3.13 environment gets what Colab has preinstalled (tests/colab/IMAGE.txt).
-Then each chapter's set-up cell installs labkit there, as it does for Colab's users, but from a
+Then each chapter's set-up cell installs labkit there, as it does for Colab's users, but from the
 wheels of this folder; then the chapter's extra is installed with those versions as constraints. No
 preinstalled package may change. For chapter 3 pynq's own selftest runs on a virtual board. Then
 every lesson and its solution runs to the end on that stack. One line per step; the exit code is 1
@@ -31,6 +31,7 @@ import wheels
 from lock import ROOT, uv_compile
 
 from labkit.course.config import Config
+from labkit.course.handout.payload import build_wheels
 from labkit.course.source.twins import setup_cell
 
 IMAGES = ("cpu", "gpu", "tpu")
@@ -114,19 +115,6 @@ def versions(python: Path, folder: Path) -> dict[str, str]:
 def changes(before: dict[str, str], after: dict[str, str]) -> list[str]:
     """What happened to the packages that were there before: "numpy 2.1.3 -> 1.26.4"."""
     return [f"{n} {v} -> {after.get(n, 'gone')}" for n, v in before.items() if after.get(n) != v]
-
-
-def build_wheel(folder: Path) -> Path:
-    """labkit's wheel, built from a clean copy as pip does; numba-simt's is beside it."""
-    copy = folder / "clone"
-    copy.mkdir()
-    for name in ("labkit", "chapters", "simt"):
-        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, copy)
-    both = copy / "simt", copy
-    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, *both)
-    return next(folder.glob("labkit-*.whl"))
 
 
 def simt_beside(wheel: Path) -> Path:
@@ -239,7 +227,7 @@ def main() -> int:
         parser.error(f"unknown image {', '.join(sorted(unknown))}; there are {', '.join(IMAGES)}")
     failed = []
     with tempfile.TemporaryDirectory(prefix="labkit-colab-") as folder:
-        wheel = build_wheel(Path(folder).resolve())
+        _, wheel = build_wheels(ROOT, Path(folder).resolve())
         for image in options.images or IMAGES:
             try:
                 check(image, wheel, options.python, options.chapter, options.keep)

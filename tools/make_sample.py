@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from labkit.cifar10_files import TILES, Split, read_copy
+from labkit.cifar10_files import Split, mosaic, read_copy
 
 PER_CLASS = {"train": 200, "test": 50}
 
@@ -33,12 +33,6 @@ def make_sample(train: Split, test: Split, folder: str | Path) -> None:
         Image.fromarray(mosaic(split.images[chosen])).save(folder / f"{name}.png", optimize=True)
         index[name] = {"indices": chosen.tolist(), "labels": split.labels[chosen].tolist()}
     (folder / "index.json").write_text(json.dumps(index) + "\n")
-
-
-def mosaic(images: np.ndarray) -> np.ndarray:
-    """images[N,3,32,32] -> one picture [N/50*32, 50*32, 3]; N is a multiple of 50."""
-    grid = images.reshape(-1, TILES, 3, 32, 32)  # [row of tiles, tile, colour, y, x]
-    return grid.transpose(0, 3, 1, 4, 2).reshape(-1, TILES * 32, 3)
 
 
 if __name__ == "__main__":

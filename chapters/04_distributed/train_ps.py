@@ -154,7 +154,7 @@ def await_end(chosen: argparse.Namespace, name: str, server: Server, shard: Shar
     """Until all steps are done and the workers know; raises ServerError where that never comes."""
     end = time.monotonic() + chosen.patience
     while (done := sum(shard.finished)) < chosen.steps:
-        if server.standing.state == "deposed":
+        if server.replica_state.state == "deposed":
             raise ServerError(f"The copy at {chosen.copy} has taken over from {name}.")
         if time.monotonic() > end:
             raise ServerError(f"{name}: {done} of {chosen.steps} steps in {chosen.patience:g} s.")

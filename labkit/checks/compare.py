@@ -8,11 +8,11 @@ import numpy as np
 from labkit.checks.equality import as_array, first_index
 from labkit.checks.expected import Outputs
 from labkit.checks.items import (
+    AnswerLimitExceeded,
+    CostLimitExceeded,
     Exercise,
     NotJudged,
-    OfNoCase,
     Refused,
-    TooDear,
     Unsolved,
     Unsteady,
 )
@@ -59,8 +59,9 @@ def returned_arrays(exercise: Exercise, run: CaseRun) -> list[np.ndarray | None]
 def _raised(run: CaseRun) -> Problem:
     if isinstance(run.error, Refused):
         kinds = {Unsolved: "stub", Unsteady: "later", NotJudged: "unjudged"}
-        kinds |= dict.fromkeys((TooDear, OfNoCase), "cost")
-        kind, of_case = kinds.get(type(run.error), "refused"), type(run.error) is not OfNoCase
+        kinds |= dict.fromkeys((CostLimitExceeded, AnswerLimitExceeded), "cost")
+        kind = kinds.get(type(run.error), "refused")
+        of_case = type(run.error) is not AnswerLimitExceeded
         return Problem(kind, str(run.error), run.error.details, of_case=of_case)
     where = line_blocks(run.line)
     if isinstance(run.error, SystemExit):

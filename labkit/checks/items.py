@@ -41,11 +41,11 @@ class NotJudged(Refused):
     """The same where nothing can be said of the answer: a tool is missing, or did not finish."""
 
 
-class TooDear(Refused):
+class CostLimitExceeded(Refused):
     """The same where only the cost is wrong: what is wrong in another case comes first."""
 
 
-class OfNoCase(TooDear):
+class AnswerLimitExceeded(CostLimitExceeded):
     """The same where the cost is that of the answer itself, whatever the case."""
 
 

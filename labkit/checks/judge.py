@@ -9,8 +9,8 @@ import numpy as np
 
 from labkit.checks import messages, record
 from labkit.checks.compare import compare
+from labkit.checks.course_version import course_codes, course_version_of, is_course_version
 from labkit.checks.diagnosis.diagnose import diagnose
-from labkit.checks.handed_on import hand_on, handed_on_codes, is_handed_on
 from labkit.checks.items import Case, Exercise
 from labkit.checks.last_right import keep_right
 from labkit.checks.lesson_files import answer_modules
@@ -18,14 +18,15 @@ from labkit.checks.phrasing import names_only, pointer
 from labkit.checks.problem import Problem
 from labkit.checks.registry import UnknownId, registry
 from labkit.checks.render import Message, say
+from labkit.checks.untouched import is_untouched
 from labkit.checks.watch import WatchedRun, run_watched
 
 # What can be seen of a learner's function before it is called at all: can it be called?
 
 
-def unfit(exercise: Exercise, f: object, cases: list[Case]) -> Problem | None:
+def admission_problem(exercise: Exercise, f: object, cases: list[Case]) -> Problem | None:
     """Why `f` is not called: "stub" where it is the course's own version, otherwise "form"."""
-    if is_handed_on(f, exercise.id):
+    if is_course_version(f, exercise.id):
         headline = "This is the course's own version, which an earlier check handed on."
         return Problem(
             "stub", headline, ("Run the cell that defines your function, then this one.",)
@@ -67,7 +68,7 @@ def _wrong_parameters(exercise: Exercise, f: Callable, cases: list[Case]) -> Pro
 
 
 # Modules that hold the answers: no function that is checked may call them.
-HOLDERS = (registry, hand_on, keep_right)
+HOLDERS = (registry, course_version_of, keep_right)
 ANSWERS = (*answer_modules(), *(holder.__module__ for holder in HOLDERS), __name__)
 # A run replaces the process's output, profiler and timer for a moment, so two threads take turns.
 # The same thread may check within a check.
@@ -95,7 +96,7 @@ def check(id: str, f: Callable | None = None) -> Callable:
     say(message)
     if exercise is None:
         return id if f is None and callable(id) else f
-    return f if message.word == "Right" else hand_on(exercise)
+    return f if message.word == "Right" else course_version_of(exercise)
 
 
 def seeded_cases(exercise: Exercise) -> list[Case]:
@@ -105,21 +106,21 @@ def seeded_cases(exercise: Exercise) -> list[Case]:
 
 
 def _judge(exercise: Exercise, f: Callable) -> Message:
-    """Runs `f` on the cases and words what was found; records it as an attempt."""
+    """Runs `f` on the cases and words what was found; records it as an attempt, if it is one."""
     cases = seeded_cases(exercise)
-    obstacle = unfit(exercise, f, cases)
+    obstacle = admission_problem(exercise, f, cases)
     if obstacle is not None:
         return messages.not_run(obstacle)
     if exercise.ahead is not None:
         exercise.ahead(f, cases)
-    may_call_anything = handed_on_codes() | {id(check.__code__)}
+    may_call_anything = course_codes() | {id(check.__code__)}
     run = run_watched(exercise, f, cases, answers=ANSWERS, exempt=may_call_anything)
     if run.expected is None:
         return messages.meddled(exercise)
     message = _verdict(exercise, run, f)
     if message.word == "Right":
         keep_right(exercise.id, f)
-    elif message.word == "Look again":
+    elif message.word == "Look again" and not is_untouched(exercise.id, f):
         record.record_check(exercise.id, solved=False)
     return message
 

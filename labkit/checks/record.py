@@ -1,9 +1,10 @@
 """What the learner has done so far, in a file that survives crashes and two notebooks at once.
 
-It is `progress.json` in the folder LABKIT_HOME, or in the user's data folder. LABKIT_PROGRESS=off
-records nothing. Every change reads the file under a lock, changes one entry and replaces the file
-in one step. A file that cannot be read is set aside as `progress.json.broken-1`, never deleted.
-Nothing here raises: what goes wrong is said once, and the lesson goes on.
+It is `progress.json` in the folder LABKIT_HOME, else on Colab in the Drive that is mounted, else in
+the user's data folder. LABKIT_PROGRESS=off records nothing. Every change reads the file under a
+lock, changes one entry and replaces the file in one step. A file that cannot be read is set aside
+as `progress.json.broken-1`, never deleted. Nothing here raises: what goes wrong is said once, and
+the lesson goes on.
 
     {"version": 1,
      "exercises":   {id: {"attempts": 3, "solved": true, "date": "2026-01-31",
@@ -16,6 +17,7 @@ Nothing here raises: what goes wrong is said once, and the lesson goes on.
 import functools
 import json
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -31,9 +33,10 @@ except ImportError:  # on Windows the last writer wins
     fcntl = None
 
 NAMES = ("exercises", "predictions", "hints", "quizzes")
+DRIVE = Path("/content/drive/MyDrive")  # of Colab's user, where it is mounted
 PATIENCE = 60.0  # seconds to wait for another notebook: ten times what a busy machine needs
 Progress = dict[str, dict]  # what is stored; see the module's docstring
-_said: set[str] = set()
+_sentences_shown: set[str] = set()
 
 
 def load() -> Progress:
@@ -51,6 +54,8 @@ def path() -> Path:
     """Where the progress is kept."""
     if home := os.environ.get("LABKIT_HOME"):
         return Path(os.path.expanduser(home), "progress.json")
+    if "google.colab" in sys.modules and DRIVE.is_dir():
+        return DRIVE / "four-machines" / "progress.json"
     from platformdirs import user_data_path  # only when something is recorded
 
     return user_data_path("labkit") / "progress.json"
@@ -133,8 +138,10 @@ def _lock(file: Path) -> Iterator[None]:
             try:
                 fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
-            except OSError:
+            except BlockingIOError:
                 time.sleep(0.01)
+            except OSError:  # this file system has no locks, as Colab's Drive may have none
+                break
         yield
 
 
@@ -171,6 +178,6 @@ def _set_aside(file: Path) -> None:
 
 
 def _say_once(sentence: str) -> None:
-    if sentence not in _said:
-        _said.add(sentence)
+    if sentence not in _sentences_shown:
+        _sentences_shown.add(sentence)
         say(Message("Note", sentence))

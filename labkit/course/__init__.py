@@ -17,6 +17,7 @@ execute        Runs a notebook in a fresh kernel and stores what it prints, but 
                happened to cut it.
 folders        A lesson's folder: what must lie in it, and what its modules may import.
 generated      A file that the course writes by itself, and whether it lies there as it should.
+handout/       What a teacher hands to a class: notebooks, each complete in itself.
 items          A lesson's exercises and texts, read as `check` reads them: what it could not use is
                named.
 kernel         The kernel of lessons: ipykernel, without a port of this computer that strangers
@@ -29,8 +30,8 @@ lesson_rules/  What an author may write and a notebook may store: each rule yiel
 new            `labkit new`: the files of a lesson that is still to be written.
 notebook       One notebook as plain JSON: read, cleared, sealed, written.
 pages/         Pages and tables that the build writes from all lessons, or from reports of GPUs.
-progress       `labkit progress`: what the learner has solved, predicted and answered, chapter by
-               chapter.
+progress       `labkit progress`: what is solved, predicted and answered, lesson by lesson; where to
+               go on.
 source/        A lesson's source, and what is made from it: two notebooks, a module of solutions.
 start          The start page: what there is to study, what is done, and what changed since it was
                opened.

@@ -1,9 +1,9 @@
 """`labkit build`: from each source its two executed notebooks, and CLAIMS.md from all of them.
 
 From the lessons' folders it writes the index in which `check` finds a lesson
-(pages/lesson_index.py). From their headers it writes the rows of tables in README and chapters'
-pages (pages/lesson_rows.py). From the reports of GPUs it writes chapter 01's measured.md and a row
-of README (pages/measured.py).
+(pages/lesson_index.py), and the digests of their stubs (pages/stubs.py). From their headers it
+writes the rows of tables in README and chapters' pages (pages/lesson_rows.py). From the reports of
+GPUs it writes chapter 01's measured.md and a row of README (pages/measured.py).
 
     source -> Lesson -> Draft (both twins, the solutions) -> outputs kept or executed -> written
 
@@ -22,7 +22,7 @@ from labkit.course.execute import execute
 from labkit.course.generated import write_all
 from labkit.course.lesson_rules.output_rules import counts, outputs, relations, untouched
 from labkit.course.notebook import Notebook, read_stored
-from labkit.course.pages import claims, lesson_index, lesson_rows, measured
+from labkit.course.pages import claims, lesson_index, lesson_rows, measured, stubs
 from labkit.course.source.draft import Draft, draft
 
 
@@ -40,8 +40,9 @@ def build(
     every = course.lessons()
     claims_page = claims.page(every, config)
     drafts = [draft(lesson, config) for lesson in lessons]
-    for pages in (lesson_index.files, lesson_rows.files, lambda *_: measured.files(config)):
-        write_all(pages(every, config), config)  # README.md has parts of two of them
+    for pages in (lesson_index.files, stubs.files, lesson_rows.files):
+        write_all(pages(every, config), config)
+    write_all(measured.files(config), config)  # README.md has parts of the last two
     write_all([one.solutions for one in drafts if one.solutions is not None], config)
     if unusable := [said for one in drafts for said in items.examine(one.lesson, config)]:
         raise CourseError("\n".join(unusable))  # its cells would run, and say that all is unknown

@@ -19,7 +19,6 @@ class Chapter:
     title: str
     extra: str  # of labkit: what its lessons import; also the room of its exercises
     machine: str = ""  # the kind of accelerator it is about
-    runs_on: str = "what the first cell of each lesson says"
     used: bool = False  # whether its lessons use the accelerator where there is one
 
     def hardware(self, here: ThisMachine) -> str:
@@ -33,22 +32,10 @@ class Chapter:
 
 
 CHAPTERS = (
-    Chapter(
-        "01_gpu",
-        title="GPU",
-        extra="gpu",
-        machine="CUDA GPU",
-        runs_on="the SIMT machine and PyTorch on the CPU",
-        used=True,
-    ),
+    Chapter("01_gpu", title="GPU", extra="gpu", machine="CUDA GPU", used=True),
     Chapter("02_tpu", title="TPU", extra="tpu", machine="TPU"),
     Chapter("03_fpga", title="FPGA", extra="fpga", machine="Pynq board"),
-    Chapter(
-        "04_distributed",
-        title="Cluster",
-        extra="distributed",
-        runs_on="real processes of this computer",
-    ),
+    Chapter("04_distributed", title="Cluster", extra="distributed"),
 )
 
 
@@ -74,7 +61,7 @@ class Course:
 
 def sources(config: Config, wanted: str | None = None) -> list[Path]:
     """The sources of all lessons, or of those `wanted` names: a chapter, a lesson or a file."""
-    found = sorted(config.chapters.glob(f"*/source/*/{SOURCE}"), key=_full_names)
+    found = sorted(config.chapters.glob(f"*/source/*/{SOURCE}"), key=_place)
     if wanted is None:
         return found
     file = Path(wanted).resolve()
@@ -86,15 +73,21 @@ def sources(config: Config, wanted: str | None = None) -> list[Path]:
     return chosen
 
 
+def _place(path: Path) -> tuple[str, int, str]:
+    """Of a source: its chapter, its lesson's number, and its name."""
+    number, _, name = stem_of(path).partition("_")
+    return chapter_of(path).name, int(number), name
+
+
 def _full_names(path: Path) -> tuple[str, str]:
     """Of a source: its chapter, and its lesson with the chapter."""
     chapter = chapter_of(path).name
     return chapter, f"{chapter}/{stem_of(path)}"
 
 
-def _nearest(key: str, found: list[Path]) -> str:
+def _nearest(key: str, paths: list[Path]) -> str:
     """A sentence with the names that may be meant, or with all there are."""
-    known = {name for path in found for name in _full_names(path)}
+    known = {name for path in paths for name in _full_names(path)}
     near = get_close_matches(key, known, cutoff=0.4)
     if near:
         return f"Did you mean {' or '.join(near)}?"

@@ -4,7 +4,8 @@
                                      work/01_gpu/1_x.updated-3f9c01ab.ipynb   once it changed
 
 The second form carries the first eight digits of the new source's SHA-256. A copy begins without
-outputs, so that nobody sees a result before predicting it; a solution keeps them.
+outputs, so that nobody sees a result before predicting it; a solution keeps them, and is called
+1_x.solution.ipynb, so that its tab says what it is.
 """
 
 import os
@@ -17,6 +18,7 @@ from labkit.course.generated import GeneratedFile
 from labkit.course.notebook import Notebook
 
 UPDATED = re.compile(r"(?P<stem>.+)\.updated-(?P<hash>[0-9a-f]{8})\.ipynb")
+SOLUTION = re.compile(r"(?P<stem>.+)\.solution(?P<rest>(\.updated-[0-9a-f]{8})?\.ipynb)")
 SERVED = {".ipynb", ".md", ".png", ".svg", ".jpg"}  # what a learner opens; source/ stays behind
 
 
@@ -48,6 +50,9 @@ def original(config: Config, path: str) -> Path | None:
     if len(parts) < 2 or "source" in parts or hidden:
         return None
     aim = config.chapters.joinpath(*parts)
+    named = SOLUTION.fullmatch(aim.name)
+    if named and aim.parent.name == "solutions":
+        aim = aim.with_name(named["stem"] + named["rest"])
     updated = UPDATED.fullmatch(aim.name)
     if updated:
         aim = aim.with_name(f"{updated['stem']}.ipynb")
@@ -70,7 +75,7 @@ def of(config: Config, path: str) -> tuple[str, list[str]]:
 
     What to open now is an up-to-date copy, or one that opening makes. Broken ones are others.
     """
-    latest = version(config.chapters / path)
+    latest = version(original(config, path) or config.chapters / path)
     mine = _versions_of_copies(config, path)
     fresh = path
     if mine:

@@ -15,6 +15,7 @@ from labkit import extras
 from labkit.course.catalogue import CHAPTERS, Chapter
 from labkit.course.config import Config, config
 from labkit.extras import version
+from labkit.hardware import stands_in
 from labkit.machine_probe import this_machine
 
 REPORT = "`python -m labkit.gpu.report`"  # or `make gpu-report`, in a clone
@@ -105,7 +106,7 @@ def _chapter(chapter: Chapter) -> dict:
     if course.root is None:
         says = "its lessons are in the course's repository, which is not here"
     elif lessons := len([*(course.chapters / chapter.folder).glob("*.ipynb")]):
-        says = f"{lessons} lesson{'s' * (lessons > 1)}, on {chapter.runs_on}"
+        says = f"{lessons} lesson{'s' * (lessons > 1)}: {stands_in(chapter.extra)}"
     absent = missing(chapter.extra, course)
     lacks = f"lacks {', '.join(absent)}" if absent else "is installed"
     parts = (says, chapter.hardware(this_machine()), f"extra {chapter.extra!r} {lacks}")

@@ -49,12 +49,18 @@ def lab(config: Config, arguments: Sequence[str] = ()) -> int:
         **os.environ,
         "LABKIT_ROOT": str(root),
         "LABKIT_WORK": str(work),
+        "PATH": _with_our_commands(os.environ.get("PATH", os.defpath)),  # of its terminals
         **{name: _ours_first(name) for name in ("JUPYTER_CONFIG_PATH", "JUPYTER_PATH")},
         "JUPYTERLAB_WORKSPACES_DIR": str(work / ".labkit" / "workspaces"),
     }
     _warn_of_others(work)
     print(f"Opening {start.PAGE}; your copies of the lessons are in {work}.", flush=True)
     return os.execve(command[0], command, environment)
+
+
+def _with_our_commands(path: str) -> str:
+    """PATH with the folder of this Python's commands first: `labkit` is one of them."""
+    return f"{Path(sys.executable).parent}{os.pathsep}{path}"
 
 
 def _ours_first(name: str) -> str:

@@ -6,6 +6,7 @@ from labkit.course.config import Config
 from labkit.course.generated import GeneratedFile
 from labkit.course.notebook import Notebook
 from labkit.course.source.lesson import Lesson
+from labkit.hardware import stands_in
 from labkit.machine_probe import this_machine
 
 PAGE = "START.md"
@@ -36,8 +37,9 @@ def _chapter(config: Config, chapter: Chapter) -> list[str]:
         if not broken:
             parts.append("There are no lessons in this chapter yet.\n")
         return parts
-    where = "; ".join(filter(None, (chapter.runs_on, chapter.hardware(this_machine()))))
-    parts.append(f"Runs here on: {where}. [About this chapter]({chapter.folder}/README.md).\n")
+    where = "; ".join(filter(None, (stands_in(chapter.extra), chapter.hardware(this_machine()))))
+    about = f"[About this chapter]({chapter.folder}/README.md)"
+    parts.append(f"{TEXTS['start_page']['here'].format(where=where)} {about}.\n")
     rows = [_row(config, lesson) for lesson in lessons]
     parts.append(TEXTS["start_page"]["table"] + "".join(rows))
     for lesson in lessons:
@@ -51,13 +53,24 @@ def _row(config: Config, lesson: Lesson) -> str:
     solution = _link(config, lesson, "solution")
     title = lesson.title.replace("|", "\\|")
     solved = progress.done([lesson], "check")
-    return f"| [{title}]({mine}) | {lesson.minutes} | {solved} | [open]({solution}) |\n"
+    begin = TEXTS["start_page"]["begin"] if _is_first(lesson) else ""
+    return (
+        f"| {lesson.number} | [{title}]({mine}){begin} | {lesson.minutes} | {solved} "
+        f"| [open]({solution}) |\n"
+    )
+
+
+def _is_first(lesson: Lesson) -> bool:
+    """Whether a newcomer begins with this one."""
+    return lesson.chapter.name == CHAPTERS[0].folder and lesson.number == 1
 
 
 def _link(config: Config, lesson: Lesson, twin: str) -> str:
     """What to open of a twin, relative to work/."""
-    path = lesson.notebook(twin).relative_to(config.chapters).as_posix()
-    return copies.of(config, path)[0]
+    path = lesson.notebook(twin).relative_to(config.chapters)
+    if twin == "solution":
+        path = path.with_suffix(".solution.ipynb")
+    return copies.of(config, path.as_posix())[0]
 
 
 def _notes(config: Config, lesson: Lesson) -> list[str]:

@@ -89,7 +89,7 @@ def timeline_picture(records: Sequence[Sequence[Message]], word: str = "measured
     name_rows(axes, [f"rank {rank}" for rank in range(len(records))], 0.55)
     axes.set_xlim(0, scale * length)
     axes.set_xlabel(f"{unit}, {word}")
-    show(figure, _said(records, f"{scale * length:.3g} {unit}, {word}"))
+    show(figure, _alt_text(records, f"{scale * length:.3g} {unit}, {word}"))
 
 
 def _bytes_per_link(messages: Iterable[Message], ranks: int) -> dict[tuple[int, int], int]:
@@ -174,7 +174,7 @@ def _pairs(records: Sequence[Sequence[Message]]) -> list[tuple[Message, Message]
     return pairs
 
 
-def _said(records: Sequence[Sequence[Message]], whole: str) -> str:
+def _alt_text(records: Sequence[Sequence[Message]], whole: str) -> str:
     said = []
     for rank, record in enumerate(records):
         sends = sum(message.sent for message in record)

@@ -62,7 +62,7 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[object]], note: str = ""
     columns = []
     for place, head in enumerate(heads):
         columns.append(_column(head, [row[place] for row in rows], marks))
-    below = _said_below(heads, by_column, marks)
+    below = _notes_below(heads, by_column, marks)
     if note:
         below.append(note)
     text = _as_text(columns, below)
@@ -134,7 +134,7 @@ def _cell(cell: object, bare: bool) -> str:
     return rounded(float(cell))
 
 
-def _said_below(
+def _notes_below(
     heads: Sequence[str], by_column: list[list[str]], marks: dict[str, int]
 ) -> list[str]:
     """The sources: numbered where a column has several, with the column's head where it has one."""

@@ -13,9 +13,9 @@ from labkit.fpga.errors import RTLError
 from labkit.fpga.ports import CLOCK, RESET, Ports, read_ports
 from labkit.fpga.sources import Source, Sources, read_sources, without_comments
 from labkit.fpga.toolchain import proof_bench, solver
+from labkit.fpga.toolchain.cached import cached, text_of
 from labkit.fpga.toolchain.lint import lint_once
 from labkit.fpga.toolchain.proof_bench import PROPERTIES
-from labkit.fpga.toolchain.remembered import remembered, text_of
 from labkit.fpga.toolchain.yosys import read_commands, yosys_version
 
 # What a solver found out about a module, in sentences: which stream or assertion, and where.
@@ -169,7 +169,7 @@ def prove(
     bench = proof_bench.bench(sources, ports, parameters, properties)
     tools = [yosys_version(), solver.solver_version(), text_of(__file__, solver.__file__)]
     depends_on = [bench.digest, bench.names, depth, tools, forever]
-    answer = remembered("proofs", depends_on, lambda: _ask(bench, depth, properties, forever))
+    answer = cached("proofs", depends_on, lambda: _ask(bench, depth, properties, forever))
     return _proof(sources, ports, properties, depth, answer)
 
 

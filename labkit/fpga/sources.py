@@ -110,10 +110,10 @@ def without_comments(text: str) -> str:
     return _COMMENT_OR_STRING.sub(_blank, text)
 
 
-def _blank(found: re.Match) -> str:
-    if found.group().startswith('"'):
-        return '"' + "\n" * found.group().count("\n") + '"'
-    return re.sub(r"[^\n]", " ", found.group())
+def _blank(match: re.Match) -> str:
+    if match.group().startswith('"'):
+        return '"' + "\n" * match.group().count("\n") + '"'
+    return re.sub(r"[^\n]", " ", match.group())
 
 
 def _read(part: str | Path) -> tuple[str, str]:

@@ -15,9 +15,9 @@ from labkit.fpga.convnet import budget
 from labkit.fpga.errors import RTLError
 from labkit.fpga.sources import Source, Sources, read_sources
 from labkit.fpga.toolchain import multipliers
+from labkit.fpga.toolchain.cached import cached, text_of
 from labkit.fpga.toolchain.lint import lint
 from labkit.fpga.toolchain.multipliers import Multipliers
-from labkit.fpga.toolchain.remembered import remembered, text_of
 from labkit.fpga.toolchain.tools import without_patch
 from labkit.fpga.toolchain.yosys import on_a_copy, read_commands, run_yosys, yosys_version
 from labkit.provenance import Quantity, compiled
@@ -118,7 +118,7 @@ def synthesize(
                 raise
         return _run(sources, script)
 
-    netlists = remembered("synthesis", depends_on, run)
+    netlists = cached("synthesis", depends_on, run)
     report = _report(top, netlists)
     if multiply_adds_per_cycle is not None:
         multipliers.refuse(report.multipliers, multiply_adds_per_cycle)
@@ -175,13 +175,13 @@ def _cells(path: Path) -> dict:
     return found
 
 
-def _refuse(said: str, sources: Sources) -> None:
+def _refuse(output: str, sources: Sources) -> None:
     """Raises RTLError for what no FPGA should hold; Yosys lets some of it pass with a warning."""
-    for line in said.splitlines():
+    for line in output.splitlines():
         latch = _LATCH.search(line)
         if latch and not line.startswith("No latch"):
             raise _latch(latch, sources)
-    if drivers := _DRIVERS.search(said):
+    if drivers := _DRIVERS.search(output):
         signal = drivers["signal"].replace("\\", "")
         raise RTLError(
             f"{signal} has several drivers: assign each signal in one block only, or by one "
@@ -189,9 +189,9 @@ def _refuse(said: str, sources: Sources) -> None:
         )
 
 
-def _latch(found: re.Match, sources: Sources) -> RTLError:
-    signal = found["signal"].replace("\\", "")
-    place = _PLACE.search(found["at"])
+def _latch(match: re.Match, sources: Sources) -> RTLError:
+    signal = match["signal"].replace("\\", "")
+    place = _PLACE.search(match["at"])
     where = f"{place['file']}, line {place['line']}" if place else sources.top
     return RTLError(
         f"{where}: {signal} would become a latch, because some branch leaves it without a value. "

@@ -20,8 +20,8 @@ from labkit.fpga.errors import RTLError
 from labkit.fpga.ports import CLOCK, Ports, read_ports
 from labkit.fpga.sources import Source, Sources, read_sources
 from labkit.fpga.toolchain.around import instance, wrapped
+from labkit.fpga.toolchain.cached import cached, text_of
 from labkit.fpga.toolchain.lint import lint_once
-from labkit.fpga.toolchain.remembered import remembered, text_of
 from labkit.fpga.toolchain.tools import installed_version, last_line, run_tool, without_patch
 from labkit.fpga.toolchain.yosys import read_commands, run_yosys, yosys_version
 from labkit.provenance import Quantity, compiled
@@ -111,7 +111,7 @@ def place_and_route(
     script = [*read_commands(design), "synth_ecp5 -json design.json"]
     tools = [yosys_version(), nextpnr_version(), text_of(__file__)]
     depends_on = [design.digest, design.names, script, _OPTIONS, list(seeds), tools]
-    report = remembered("timing", depends_on, lambda: _run(design, script, top, seeds))
+    report = cached("timing", depends_on, lambda: _run(design, script, top, seeds))
     return _timing(top, report, sources, seeds)
 
 

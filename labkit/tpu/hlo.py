@@ -126,10 +126,10 @@ def _runs(one: Instruction) -> bool:
     return one.opcode not in _FREE and not one.opcode.endswith("-done")
 
 
-def _op(one: Instruction, found: dict[str, list[Instruction]]) -> Op:
+def _op(one: Instruction, bodies: dict[str, list[Instruction]]) -> Op:
     estimate = re.search(r'"estimated_cycles":"(\d+)"', one.rest)
     cycles = int(estimate[1]) if estimate else None
-    return Op(one.name, _kind(one, found), cycles, _layer(one))
+    return Op(one.name, _kind(one, bodies), cycles, _layer(one))
 
 
 def _given(entry: list[Instruction], arguments: list[str]) -> list[Array]:
@@ -151,14 +151,14 @@ def _written(running: list[Instruction]) -> list[Array]:
     return written
 
 
-def _kind(one: Instruction, found: dict[str, list[Instruction]]) -> str:
+def _kind(one: Instruction, bodies: dict[str, list[Instruction]]) -> str:
     """ "convolution" or "matmul" where the matrix unit works, else the last thing that is done."""
     if one.opcode == "convolution":  # a matmul is one without a window
         return "convolution" if "window={" in one.rest else "matmul"
     called = re.search(r"calls=%?([\w.-]+)", one.rest)
     if not called:
         return one.opcode
-    kinds = [_kind(part, found) for part in found[called[1]] if part.opcode not in _FREE]
+    kinds = [_kind(part, bodies) for part in bodies[called[1]] if part.opcode not in _FREE]
     for kind in kinds:
         if kind in ("convolution", "matmul"):
             return kind

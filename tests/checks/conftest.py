@@ -75,7 +75,7 @@ QUIZ = Quiz(
 def home(tmp_path, monkeypatch):
     monkeypatch.setenv("LABKIT_HOME", str(tmp_path))
     monkeypatch.delenv("LABKIT_PROGRESS", raising=False)
-    monkeypatch.setattr(record, "_said", set())
+    monkeypatch.setattr(record, "_sentences_shown", set())
     return tmp_path
 
 

@@ -19,7 +19,7 @@ from labkit.provenance import Quantity
 
 
 @pytest.fixture
-def said(capsys):
+def printed(capsys):
     return lambda: " ".join(capsys.readouterr().out.split())
 
 
@@ -34,15 +34,15 @@ def test_public_names_are_the_functions_even_after_their_modules_were_imported()
 
 
 @pytest.mark.parametrize("value", [12, 12.5, np.float32(12), np.int64(3), Fraction(7, 2)])
-def test_a_prediction_is_returned_as_predicted_by_you(said, value):
+def test_a_prediction_is_returned_as_predicted_by_you(printed, value):
     quantity = predict("toy.bytes", value, "MB")
     assert quantity == Quantity(float(value), "MB", "predicted", "you")
-    assert f"Prediction: Recorded: {quantity}." in said()
+    assert f"Prediction: Recorded: {quantity}." in printed()
 
 
-def test_without_a_value_the_question_is_asked(said):
+def test_without_a_value_the_question_is_asked(printed):
     assert predict("toy.bytes", None, "MB") is None
-    text = said()
+    text = printed()
     assert "How many megabytes are moved?" in text
     assert 'Write your number in its place: `predict("toy.bytes", <number>, "MB")`.' in text
     assert load()["predictions"] == {}
@@ -63,32 +63,32 @@ def test_without_a_value_the_question_is_asked(said):
         (12, 3, "asked in MB; yours has none."),
     ],
 )
-def test_what_is_no_prediction_is_said(said, value, unit, sentence):
+def test_what_is_no_prediction_is_said(printed, value, unit, sentence):
     assert predict("toy.bytes", value, unit) is None
-    assert sentence in said()
+    assert sentence in printed()
     assert load()["predictions"] == {}
 
 
-def test_an_impossible_value_is_recorded_and_doubted(said):
+def test_an_impossible_value_is_recorded_and_doubted(printed):
     assert float(predict("toy.bytes", 0.5, "MB")) == 0.5
-    assert "It cannot be that small, though." in said()
+    assert "It cannot be that small, though." in printed()
     assert float(predict("toy.bytes", 501, "MB")) == 501
-    assert "It cannot be that large, though." in said()
+    assert "It cannot be that large, though." in printed()
     assert load()["predictions"]["toy.bytes"]["value"] == 501
     predict("toy.bytes", 500, "MB")
-    assert "cannot be" not in said()
+    assert "cannot be" not in printed()
 
 
 # hint
 
 
-def test_hints_are_graded(said):
+def test_hints_are_graded(printed):
     hint("toy.linear")
-    text = said()
+    text = printed()
     assert "Hint: 1 of 3 for toy.linear. Look at the shapes." in text
     assert 'The next one: `hint("toy.linear", 2)`.' in text
     hint("toy.linear", level=3)
-    assert "3 of 3 for toy.linear." in (text := said()) and "This is the last one." in text
+    assert "3 of 3 for toy.linear." in (text := printed()) and "This is the last one." in text
 
 
 @pytest.mark.parametrize(
@@ -103,9 +103,9 @@ def test_hints_are_graded(said):
         (None, "this is a NoneType."),
     ],
 )
-def test_levels_that_do_not_exist(said, level, sentence):
+def test_levels_that_do_not_exist(printed, level, sentence):
     hint("toy.linear", level)
-    text = said()
+    text = printed()
     assert sentence in text
     assert "Sum over d." not in text
     assert load()["hints"] == {}
@@ -114,41 +114,41 @@ def test_levels_that_do_not_exist(said, level, sentence):
 # quiz
 
 
-def test_the_question_shows_all_options(said):
+def test_the_question_shows_all_options(printed):
     quiz("toy.why")
-    text = said()
+    text = printed()
     assert "Question: Why is it slow?" in text
     assert "a) too much memory traffic b) too few cores" in text
 
 
 @pytest.mark.parametrize("answer", ["a", "A", " a ", "a)", "(a)"])
-def test_the_right_answer_and_its_reason(said, answer):
+def test_the_right_answer_and_its_reason(printed, answer):
     quiz("toy.why", answer)
-    text = said()
+    text = printed()
     assert text.startswith("Right: a) too much memory traffic")
     assert "Each value is read once and used once." in text
 
 
-def test_a_wrong_answer_says_why_and_does_not_give_the_right_one_away(said):
+def test_a_wrong_answer_says_why_and_does_not_give_the_right_one_away(printed):
     quiz("toy.why", "b")
-    text = said()
+    text = printed()
     assert text.startswith("Look again: b) too few cores")
     assert "The cores wait." in text
     assert "memory traffic" not in text and "read once" not in text
 
 
 @pytest.mark.parametrize("answer", ["c", "", "ab", 7, 1.5, ["a"], object()])
-def test_an_answer_that_is_no_option(said, answer):
+def test_an_answer_that_is_no_option(printed, answer):
     quiz("toy.why", answer)
-    assert "The answer is one of a, b, in quotes." in said()
+    assert "The answer is one of a, b, in quotes." in printed()
     assert load()["quizzes"] == {}
 
 
-def test_numbered_options_may_be_answered_by_number(said):
+def test_numbered_options_may_be_answered_by_number(printed):
     numbered = Quiz("toy.n", "?", {"1": "one", "2": "two"}, "2", {"1": "No.", "2": "Yes."})
     with registered(numbered):
         quiz("toy.n", 2)
-    assert "Right: 2) two Yes." in said()
+    assert "Right: 2) two Yes." in printed()
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
@@ -169,11 +169,15 @@ def test_none_of_the_calls_raises(id, junk, unit, capsys):
 # registry
 
 
-def test_an_id_of_another_kind_names_the_right_call(said):
+def test_an_id_of_another_kind_names_the_right_call(printed):
     hint("toy.bytes")
-    assert "'toy.bytes' is the id of a prediction: use predict('toy.bytes', value, unit)." in said()
+    assert (
+        "'toy.bytes' is the id of a prediction: use predict('toy.bytes', value, unit)." in printed()
+    )
     quiz("toy.linear")
-    assert "'toy.linear' is the id of an exercise: use check('toy.linear', your_function)" in said()
+    assert (
+        "'toy.linear' is the id of an exercise: use check('toy.linear', your_function)" in printed()
+    )
 
 
 def test_near_and_far_ids():

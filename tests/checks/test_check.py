@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from labkit.checks import record
-from labkit.checks.handed_on import is_handed_on
+from labkit.checks.course_version import is_course_version
 from labkit.checks.items import Case, Exercise, Misconception
 from labkit.checks.judge import check, seeded_cases
 from labkit.checks.registry import registered
@@ -394,10 +394,10 @@ def test_warnings_of_the_function_are_not_shown(answer, recwarn):
 
 
 def test_the_fallback_has_the_oracles_signature_and_is_recognised(answer, capsys):
-    handed_on = check("toy.linear", lambda x, w, b: None)
-    assert list(inspect.signature(handed_on).parameters) == ["x", "w", "b"]
+    course_version = check("toy.linear", lambda x, w, b: None)
+    assert list(inspect.signature(course_version).parameters) == ["x", "w", "b"]
     capsys.readouterr()
-    assert "the course's own version, which an earlier check handed on" in answer(handed_on)
+    assert "the course's own version, which an earlier check handed on" in answer(course_version)
 
 
 def test_exact_dtype_is_asked_and_handed_on(exercises, answer, right):
@@ -406,8 +406,8 @@ def test_exact_dtype_is_asked_and_handed_on(exercises, answer, right):
         assert "`result` has dtype float64; it should be float32." in answer(right, "toy.exact")
         as_float32 = check("toy.exact", lambda x, w, b: right(x, w, b).astype(np.float32))
         assert as_float32(*seeded_cases(exact)[1].args).dtype == np.float32
-        handed_on = check("toy.exact", right)
-        assert handed_on(*seeded_cases(exact)[1].args).dtype == np.float32
+        course_version = check("toy.exact", right)
+        assert course_version(*seeded_cases(exact)[1].args).dtype == np.float32
 
 
 def test_each_output_may_have_a_dtype_of_its_own(exercises, answer):
@@ -586,9 +586,9 @@ def test_the_author_is_told_about_mistakes():
 
 def test_handed_out_functions_are_known():
     wrapped = check("toy.linear", None)
-    assert is_handed_on(wrapped, "toy.linear")
-    assert not is_handed_on(wrapped, "toy.backward")
-    assert not is_handed_on(max, "toy.linear")
+    assert is_course_version(wrapped, "toy.linear")
+    assert not is_course_version(wrapped, "toy.backward")
+    assert not is_course_version(max, "toy.linear")
 
 
 def test_memory_is_counted_where_it_is_the_point(answer):

@@ -385,10 +385,10 @@ def test_the_oracle_from_the_registry(answer, exercises):
 
 
 def test_the_function_that_an_earlier_check_handed_on(answer, capsys):
-    handed_on = check("toy.linear", None)
+    course_version = check("toy.linear", None)
     capsys.readouterr()
-    assert "the course's own answer" in answer(lambda x, w, b: handed_on(x, w, b))
-    assert "the course's own answer" in answer(functools.partial(handed_on))
+    assert "the course's own answer" in answer(lambda x, w, b: course_version(x, w, b))
+    assert "the course's own answer" in answer(functools.partial(course_version))
 
 
 def test_another_exercises_function_may_be_used_even_if_it_uses_what_is_forbidden(answer, capsys):
@@ -400,9 +400,9 @@ def test_another_exercises_function_may_be_used_even_if_it_uses_what_is_forbidde
     )
     product_like = registry.registry().find("toy.linear", Exercise)
     with registered(product, product_like):
-        handed_on = check("toy.product", None)
+        course_version = check("toy.product", None)
         capsys.readouterr()
-        assert answer(lambda x, w, b: handed_on(x, w.T) + b).startswith("Right:")
+        assert answer(lambda x, w, b: course_version(x, w.T) + b).startswith("Right:")
 
 
 def test_check_inside_the_function(answer):

@@ -1,5 +1,6 @@
 """The progress file: nothing is lost, nothing raises, what goes wrong is said once."""
 
+import errno
 import json
 import os
 import subprocess
@@ -127,6 +128,33 @@ def test_a_lock_that_is_a_link_harms_no_file(home, tmp_path, capsys):
     record.record_hint("toy.linear", 1)
     assert (tmp_path / "precious").read_text() == "kept"
     assert "cannot be saved" in capsys.readouterr().out
+
+
+def test_on_colab_it_is_in_drive_where_that_is_mounted(tmp_path, monkeypatch):
+    monkeypatch.setenv("LABKIT_PROGRESS", "on")
+    monkeypatch.delenv("LABKIT_HOME", raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setattr(record, "DRIVE", tmp_path / "drive")
+    (tmp_path / "drive").mkdir()
+    elsewhere = record.path()
+    monkeypatch.setitem(sys.modules, "google.colab", sys)
+    assert record.path() == tmp_path / "drive" / "four-machines" / "progress.json"
+    record_check("toy.linear", solved=True)
+    assert load()["exercises"]["toy.linear"]["solved"] and record.path().is_file()
+    (tmp_path / "drive").rename(tmp_path / "unmounted")
+    assert record.path() == elsewhere
+
+
+def test_where_there_are_no_locks_nobody_waits(home, monkeypatch):
+    import fcntl
+
+    def flock(*_):
+        raise OSError(errno.ENOSYS, "not implemented")
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    monkeypatch.setattr(record.time, "sleep", lambda _: pytest.fail("it waits"))
+    record_check("toy.linear", solved=True)
+    assert load()["exercises"]["toy.linear"]["solved"]
 
 
 def test_a_lock_that_is_never_released_does_not_hang(home, right, monkeypatch):

@@ -18,7 +18,7 @@ BY_DAY = (  # one or two of each mechanism
 )
 
 
-def told(names):
+def feedback(names):
     """The name of each answer -> what it was told, and what it has changed; one after the other."""
     command = [sys.executable, "-m", "tests.checks.risky", *names]
     environment = os.environ | {"LABKIT_PROGRESS": "off"}
@@ -32,7 +32,7 @@ def told(names):
 
 
 def wrong_rows(names):
-    found = told(names)
+    found = feedback(names)
     return {
         name: found[name]
         for name in names

@@ -9,7 +9,7 @@ import pytest
 from labkit.course.build import build_lesson
 from labkit.course.catalogue import Course
 from labkit.course.config import config
-from labkit.course.pages import claims, lesson_index, lesson_rows
+from labkit.course.pages import claims, lesson_index, lesson_rows, stubs
 from labkit.course.source.draft import draft
 
 REPOSITORY = Path(__file__).parents[2]
@@ -167,6 +167,7 @@ def built_once(tmp_path_factory) -> Path:
     for page in (
         claims.page(built.lessons(), built.config),
         *lesson_index.files(built.lessons(), built.config),
+        *stubs.files(built.lessons(), built.config),
         *lesson_rows.files(built.lessons(), built.config),
     ):
         page.write()

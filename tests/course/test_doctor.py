@@ -78,7 +78,7 @@ def test_as_json_it_says_the_same():
 def test_a_chapter_says_what_its_lessons_run_on_and_what_is_missing(course):
     report = doctor()
     gpu, tpu = report["chapter 01_gpu"], report["chapter 02_tpu"]
-    assert gpu["says"].startswith("1 lesson, on the SIMT machine and PyTorch on the CPU; ")
+    assert gpu["says"].startswith("1 lesson: the SIMT machine stands in for a GPU; ")
     assert gpu["says"].endswith("extra 'gpu' is installed") and gpu["do"] == ""
     assert tpu["says"].startswith("no lessons yet; ")
     assert tpu["says"].endswith("extra 'tpu' lacks jax<0.8, tensorflow")
@@ -199,13 +199,13 @@ def installed(monkeypatch):
     """Installed packages, by name: version and what each asks for. labkit asks for ASKED."""
     packages = {"labkit": ("0.1.0", ASKED), "numpy": ("2.0", []), "torch": ("2.7", [])}
 
-    def found(name):
+    def lookup(name):
         if name not in packages:
             raise metadata.PackageNotFoundError(name)
         return packages[name]
 
-    monkeypatch.setattr(metadata, "version", lambda name: found(name)[0])
-    monkeypatch.setattr(metadata, "requires", lambda name: found(name)[1])
+    monkeypatch.setattr(metadata, "version", lambda name: lookup(name)[0])
+    monkeypatch.setattr(metadata, "requires", lambda name: lookup(name)[1])
     return packages
 
 

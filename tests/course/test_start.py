@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -39,9 +41,46 @@ def test_the_start_page_says_what_there_is(course, store):
     page = start.page(config(course))
     row = next(line for line in page.splitlines() if "A tiny lesson" in line)
     assert "| 25 | 0/1 |" in row
-    assert f"]({LESSON})" in row and "](01_gpu/solutions/1_tiny.ipynb)" in row
+    assert f"]({LESSON})" in row and "](01_gpu/solutions/1_tiny.solution.ipynb)" in row
+    assert row.startswith("| 1 | [A tiny lesson]") and "begin here" in row
     assert page.count("There are no lessons in this chapter yet.") == 3
-    assert "Runs here on: " in page and str(course / "work") in page
+    assert (
+        "On this computer the SIMT machine stands in for a GPU" in page
+        and str(course / "work") in page
+    )
+
+
+def test_lessons_stand_in_the_order_of_their_numbers(course, store):
+    first = course / "chapters/01_gpu/source/tiny/lesson.py"
+    text = first.read_text()
+    for number in (10, 2):
+        folder = first.parent.with_name(f"other_{number}")
+        shutil.copytree(first.parent, folder)
+        numbered = text.replace("number: 1", f"number: {number}")
+        (folder / "lesson.py").write_text(numbered)
+        shutil.copy(
+            course / "chapters" / LESSON, course / f"chapters/01_gpu/{number}_{folder.name}.ipynb"
+        )
+    page = start.page(config(course))
+    rows = [line for line in page.splitlines() if "[A tiny lesson](" in line]
+    assert [row.split(" | ")[0] for row in rows] == ["| 1", "| 2", "| 10"]
+    assert [row for row in rows if "begin here" in row] == rows[:1]
+
+
+def test_a_solutions_tab_says_what_it_is(course, store):
+    current = config(course)
+    [opened] = re.findall(r"\((01_gpu/solutions/\S+)\)", start.page(current))
+    assert opened == "01_gpu/solutions/1_tiny.solution.ipynb"
+    assert copies.ensure(current, opened) and not copies.ensure(current, opened)
+    mine = course / "work" / opened
+    assert "This is the solution" in mine.read_text()
+    assert "This is the solution" not in (course / "chapters" / LESSON).read_text()
+    mine.write_text(mine.read_text().replace('"source_sha256": "', '"source_sha256": "0'))
+    [new] = re.findall(
+        r"\((01_gpu/solutions/1_tiny.solution.updated-\w{8}.ipynb)\)", start.page(current)
+    )
+    assert copies.ensure(current, new)
+    assert copies.original(current, LESSON.replace(".ipynb", ".solution.ipynb")) is None
 
 
 def test_every_link_of_the_start_page_can_be_opened(course, store):
@@ -103,8 +142,30 @@ def test_the_table_of_progress(course, store, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["chapter", "exercises", "predictions", "quizzes"]
     assert lines[1].split() == ["GPU", "1/1", "1/2", "-"]
-    assert lines[2].split() == ["TPU", "no", "lessons", "yet"]
-    assert lines[-1].split() == ["all", "1/1", "1/2", "-"]
+    assert lines[2].split() == ["1_tiny", "1/1", "1/2", "-"]
+    assert lines[3].split() == ["TPU", "no", "lessons", "yet"]
+    assert lines[-1].split() == ["all", "1/1", "1/2", "-"], "all is solved: there is no next one"
+
+
+def test_progress_says_where_to_go_on_and_speaks_json(course, store, capsys):
+    store()
+    progress.progress(config(course))
+    assert capsys.readouterr().out.endswith("Go on with 01_gpu/1_tiny: A tiny lesson.\n")
+    assert progress.progress(config(course), as_json=True) == 0
+    row = {"lesson": "01_gpu/1_tiny", "title": "A tiny lesson"}
+    row |= {"exercises": [0, 1], "predictions": [0, 0], "quizzes": [0, 0]}
+    found = json.loads(capsys.readouterr().out)
+    assert found == {"lessons": [row], "next": "01_gpu/1_tiny", "unreadable": []}
+
+
+def test_a_lesson_that_is_begun_comes_before_one_that_is_not(monkeypatch):
+    names = {"solved": (1, 1), "fresh": (0, 1), "begun": (1, 2)}
+    monkeypatch.setattr(
+        progress, "counted", lambda lessons, call: names[lessons[0]] if call == "check" else (0, 0)
+    )
+    assert progress.next_lesson(["solved", "fresh", "begun"]) == "begun"
+    assert progress.next_lesson(["solved", "fresh"]) == "fresh"
+    assert progress.next_lesson(["solved"]) is None
 
 
 def test_lab_prepares_work_and_becomes_jupyterlab(course, monkeypatch, capsys):
@@ -117,6 +178,7 @@ def test_lab_prepares_work_and_becomes_jupyterlab(course, monkeypatch, capsys):
     assert f"--ServerApp.root_dir={course / 'work'}" in argv
     assert "--LabApp.default_url=/lab/tree/START.md" in argv
     assert environment["LABKIT_ROOT"] == str(course)
+    assert environment["PATH"].startswith(f"{Path(sys.executable).parent}{os.pathsep}")
     settings = Path(environment["JUPYTER_CONFIG_PATH"].split(os.pathsep)[0])
     assert json.loads((settings / "labconfig" / "page_config.json").read_text())
     overrides = json.loads((settings / "labconfig" / "default_setting_overrides.json").read_text())

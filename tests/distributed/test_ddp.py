@@ -124,26 +124,26 @@ def beside_torch_s(rank, ranks):
 
 
 @pytest.fixture(scope="module")
-def found():
+def results():
     return launch(beside_torch_s, 3, timeout=ENOUGH)  # once: torch's takes seconds to load
 
 
 @pytest.mark.parametrize("accumulate", [1, 3])
 @pytest.mark.parametrize("way", ["None", "ring_all_reduce"])
-def test_gradients_and_weights_equal_those_of_distributed_data_parallel(found, accumulate, way):
+def test_gradients_and_weights_equal_those_of_distributed_data_parallel(results, accumulate, way):
     for rank in range(3):
-        ours, theirs = found[rank][accumulate, way]
+        ours, theirs = results[rank][accumulate, way]
         for step in range(STEPS):
             for mine, other in zip(ours[step], theirs[step], strict=True):
                 assert largest_difference(mine, other) < 1e-6
-        first, _ = found[0][accumulate, way]
+        first, _ = results[0][accumulate, way]
         assert largest_difference(ours[-1][1], first[-1][1]) == 0, "ranks stay alike"
 
 
 @pytest.mark.parametrize("by_all", [True, False])
-def test_uneven_inputs_end_as_with_torch_s_join(found, by_all):
+def test_uneven_inputs_end_as_with_torch_s_join(results, by_all):
     for rank in range(3):
-        ours, theirs = found[rank]["join", by_all]
+        ours, theirs = results[rank]["join", by_all]
         assert largest_difference(ours[-1][1], theirs[-1][1]) < 1e-6
 
 

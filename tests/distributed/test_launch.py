@@ -314,7 +314,7 @@ def test_an_endless_loop_without_communication(late):
         while True:
             pass
 
-    late(lambda ranks: all(b"begun" in rank.said for rank in ranks))
+    late(lambda ranks: all(b"begun" in rank.printed for rank in ranks))
     with pytest.raises(LaunchError, match=r"line .* of loops") as told:
         launch(loops, 2, timeout=1)
     assert "needs its counterpart in the other ranks" in str(told.value)
@@ -357,7 +357,7 @@ def test_ranks_that_never_begin(clock):
         def __reduce__(self):
             return never, ()
 
-    clock(lambda ranks: 1000.0 if all(b"unpacks" in rank.said for rank in ranks) else 0.0)
+    clock(lambda ranks: 1000.0 if all(b"unpacks" in rank.printed for rank in ranks) else 0.0)
     with pytest.raises(LaunchError, match="Not all ranks ended"):
         launch(lambda rank, ranks, x: x, 2, Never(), timeout=ENOUGH)
 

@@ -66,7 +66,7 @@ def travels(answer):
         cloudpickle.unregister_pickle_by_value(module)
 
 
-def told(exercise, answer, capsys):
+def feedback(exercise, answer, capsys):
     """What `check` says of an answer, on one line."""
     with registered(exercise), travels(answer):
         working = check(exercise.id, answer)

@@ -23,7 +23,7 @@ import pytest
 from labkit.checks.items import Exercise
 from labkit.checks.registry import registry
 from tests.exercises.edits import COURSE
-from tests.night import DEAR
+from tests.night import LONG_LESSONS
 
 FOUND = {path.parent.name: path for path in COURSE.glob("chapters/*/source/*/planted.py")}
 
@@ -39,7 +39,7 @@ def _names_in(lesson: str) -> dict[str, object]:
 LESSONS = {name: _names_in(name) for name in sorted(FOUND)}
 FILES = [*LESSONS.values()]
 PLANTED = {id: plants for file in FILES for id, plants in file["PLANTED"].items()}
-DEAR_IDS = {id for name in DEAR for id in LESSONS[name]["PLANTED"]}
+LONG_IDS = {id for name in LONG_LESSONS for id in LESSONS[name]["PLANTED"]}
 RIGHT_ON = {f: args for file in FILES for f, args in file.get("RIGHT_ON", {}).items()}
 ALSO_RIGHT = {id: fs for file in FILES for id, fs in file.get("ALSO_RIGHT", {}).items()}
 ENDLESS = {id: kernel for file in FILES for id, kernel in file.get("ENDLESS", {}).items()}

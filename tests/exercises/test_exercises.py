@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from labkit import check
+from labkit.checks.course_version import course_version_of
 from labkit.checks.diagnosis.diagnose import own_work
-from labkit.checks.handed_on import hand_on
 from labkit.checks.items import Refused
 from labkit.course.catalogue import Course
 from labkit.course.config import config
@@ -21,12 +21,12 @@ from labkit.distributed.judging.rank_judge import RankJudge
 from numba_simt.errors import KernelError
 from tests.exercises.answers import (
     ALSO_RIGHT,
-    DEAR_IDS,
     EMPTY,
     ENDLESS,
     EXERCISES,
     FUNCTIONS,
     HANGING,
+    LONG_IDS,
     PLANTED,
     RIGHT_ON,
     by_day,
@@ -154,7 +154,7 @@ def is_right(id, answer, capsys):
 
 def of_cheap_lessons_by_night(id):
     """By day the test of a lesson's numbers checks its solutions, where its cells are not dear."""
-    marks = () if id in DEAR_IDS else pytest.mark.night(instead=IN_THE_LESSON)
+    marks = () if id in LONG_IDS else pytest.mark.night(instead=IN_THE_LESSON)
     return pytest.param(id, marks=marks)
 
 
@@ -226,7 +226,7 @@ def test_a_planted_wrong_solution_is_refused_with_its_diagnosis(id, wrong, says,
 @pytest.mark.parametrize("id", [id for id, one in FUNCTIONS.items() if one.fallback])
 def test_what_is_handed_on_for_a_wrong_answer_works(id):
     """Of each exercise once: the test above demands that `check` hands on this very function."""
-    assert agrees(id, hand_on(EXERCISES[id]), cases(id)[-1].args)
+    assert agrees(id, course_version_of(EXERCISES[id]), cases(id)[-1].args)
 
 
 @pytest.mark.parametrize("id", ENDLESS)

@@ -1,6 +1,6 @@
 """Causes that every exercise has, on the cases of real ones, whatever their own wrong ideas are.
 
-Each slip is made in two rooms, and nothing else is told where it was made.
+Each slip is made in two rooms, and nothing else is cause_of where it was made.
 """
 
 import numpy as np
@@ -141,7 +141,7 @@ for id in ("distributed.ring_all_reduce", "distributed.gather_all_reduce"):
     ]
 
 
-def told(id, slip):
+def cause_of(id, slip):
     """The likely cause of an answer's first wrong output, or None."""
     exercise = EXERCISES[id]
     trials = []
@@ -157,4 +157,4 @@ def told(id, slip):
 
 @pytest.mark.parametrize(("id", "slip", "says"), SLIPS, ids=[f"{s[0]}-{s[2]}" for s in SLIPS])
 def test_a_slip_is_named_on_the_cases_of_a_real_exercise(id, slip, says):
-    assert says in (told(id, slip) or "")
+    assert says in (cause_of(id, slip) or "")

@@ -23,7 +23,7 @@ from labkit.checks.registry import registered
 from labkit.course.catalogue import Course
 from labkit.course.config import config
 from labkit.fpga.errors import RTLError
-from tests.exercises.answers import ALSO_RIGHT, DEAR_IDS, MODULES, PLANTED, RIGHT_ON, plants_of
+from tests.exercises.answers import ALSO_RIGHT, LONG_IDS, MODULES, PLANTED, RIGHT_ON, plants_of
 from tests.exercises.edits import edit, solution, sources
 from tests.night import others_by_night
 
@@ -34,7 +34,7 @@ IN_THE_LESSON = pytest.mark.night(
     instead="tests/notebooks/test_notebooks.py::test_its_solved_cells_run_in_the_test_of_its_numbers"
 )
 SOLUTIONS = [  # by day the test of a lesson's numbers checks them, where its cells are not dear
-    pytest.param(id, solution(id), id=id, marks=() if id in DEAR_IDS else IN_THE_LESSON)
+    pytest.param(id, solution(id), id=id, marks=() if id in LONG_IDS else IN_THE_LESSON)
     for id in MODULES
 ]
 OTHERS = [

@@ -121,7 +121,7 @@ def calls_in(text):
                 yield written
 
 
-def found():
+def listening_here():
     scripts = [*(ROOT / "chapters").glob("*/*.py"), *LESSONS]
     rooms = ROOT / "labkit", ROOT / "simt" / "numba_simt"
     programs = [*(path for room in rooms for path in room.rglob("*.py")), *scripts]
@@ -136,7 +136,7 @@ def test_the_scan_sees_each_kind_of_call():
 
 
 def test_whatever_could_listen_is_named():
-    assert sorted(set(found())) == sorted(LISTENERS)
+    assert sorted(set(listening_here())) == sorted(LISTENERS)
 
 
 @pytest.mark.parametrize("test", sorted({v for v in LISTENERS.values() if "::" in v}))

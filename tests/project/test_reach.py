@@ -124,7 +124,7 @@ def refusals(found: Mapping[str, list[str]]) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def found() -> dict[str, list[str]]:
+def lone_modules() -> dict[str, list[str]]:
     """The lone modules of labkit."""
     paths = {dotted(path): path for path in ROOT.glob("labkit/**/*.py")}
     reach = Reach(paths)
@@ -133,8 +133,8 @@ def found() -> dict[str, list[str]]:
     return lone(modules, by_lesson, reach.from_files(commands()))
 
 
-def test_no_module_serves_one_lesson_alone(found):
-    assert refusals(found) == []
+def test_no_module_serves_one_lesson_alone(lone_modules):
+    assert refusals(lone_modules) == []
 
 
 def test_the_rule_names_the_folder_to_which_a_module_belongs():

@@ -1,15 +1,23 @@
-"""The wheels, alone: without the course's folder `check` finds the lessons, and answers."""
+"""The wheels, alone: without the course's folder `check` finds the lessons, and answers.
+
+So do handouts, which carry the wheels' code in their first cells.
+"""
 
 import os
 import re
+import shutil
 import subprocess
-import sys
 import sysconfig
 import venv
 import zipfile
 from pathlib import Path
 
 import pytest
+
+from labkit.course.config import config
+from labkit.course.handout import command
+from labkit.course.handout.payload import build_wheels
+from tests.night import others_by_night
 
 ROOT = Path(__file__).resolve().parents[2]
 # One exercise of each room, and a slip in its solution.
@@ -34,10 +42,15 @@ for id in sys.argv[1:]:
 @pytest.fixture(scope="module")
 def wheels(tmp_path_factory):
     """The wheels of numba-simt and of this course, as `pip install` would build them."""
-    out = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*command, f"--wheel-dir={out}", ROOT / "simt", ROOT], check=True)
-    return next(out.glob("numba_simt-*.whl")), next(out.glob("labkit-*.whl"))
+    return build_wheels(ROOT, tmp_path_factory.mktemp("wheel"))
+
+
+def empty_environment(folder: Path) -> Path:
+    """Where packages lie in a new environment, which sees those of this one, but no labkit."""
+    venv.create(folder, with_pip=False)
+    site = next(folder.glob("lib/*/site-packages"))
+    (site / "packages.pth").write_text(sysconfig.get_path("purelib"))
+    return site
 
 
 def test_it_holds_the_lessons_without_planted_answers_and_tests(wheels):
@@ -59,11 +72,9 @@ def test_numba_simts_holds_all_that_it_needs(wheels):
 
 def test_check_answers_in_an_empty_environment_for_each_room(wheels, tmp_path):
     """The packages that the course needs are there; of the course, the wheels alone are."""
-    venv.create(tmp_path / "venv", with_pip=False)
-    site = next((tmp_path / "venv").glob("lib/*/site-packages"))
+    site = empty_environment(tmp_path / "venv")
     for wheel in wheels:
         zipfile.ZipFile(wheel).extractall(site)
-    (site / "packages.pth").write_text(sysconfig.get_path("purelib"))
     for id, (lesson, right, wrong) in ANSWERS.items():
         room, name = id.split(".")
         text = (site / "labkit_lessons" / room / lesson / "solutions.py").read_text("utf-8")
@@ -84,3 +95,40 @@ def test_check_answers_in_an_empty_environment_for_each_room(wheels, tmp_path):
     for id in ANSWERS:
         assert "Right" in verdicts[f"{id} right"]
         assert "Right" not in verdicts[f"{id} wrong"] and len(verdicts[f"{id} wrong"]) > 20
+
+
+# One lesson of each chapter, cheap ones: they read the sample, weights of both kinds, and neither.
+HANDED_OUT = (
+    "01_gpu/3_tiles",
+    "02_tpu/4_what_a_training_step_costs",
+    "03_fpga/1_int8_from_the_formula",
+    "04_distributed/13_a_tokens_cost",
+)
+BY_DAY = "tests/project/test_wheel.py::test_a_handout_runs_to_its_end_as_on_colab"
+
+
+@pytest.mark.parametrize("lesson", others_by_night(HANDED_OUT, BY_DAY))
+def test_a_handout_runs_to_its_end_as_on_colab(wheels, tmp_path, monkeypatch, lesson):
+    """Its first cell carries labkit; the sample was kept earlier, and nothing is asked for."""
+    monkeypatch.setattr(command, "build_wheels", lambda *_: wheels)
+    out = tmp_path / "four-machines"
+    command.handout(config(ROOT), str(out), lesson)
+    for wheel in wheels:
+        (out / wheel.name).unlink()
+    shutil.copytree(ROOT / "labkit" / "data" / "cifar10", out / "cifar10-sample")
+    empty_environment(tmp_path / "venv")
+    python = tmp_path / "venv" / "bin" / "python"
+    program = ROOT / "tests" / "project" / "run_handout.py"
+    notebook = out / f"{lesson}.ipynb"
+    own = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    own |= {"HOME": str(tmp_path), "IPYTHONDIR": str(tmp_path / "ipython")}
+    done = subprocess.run(
+        [python, "-P", program, notebook],
+        cwd=notebook.parent,
+        env=own,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    assert done.stdout.startswith("labkit was carried by this cell.\nRuns on: ")
+    assert "Check failed" not in done.stdout and "There is no" not in done.stdout

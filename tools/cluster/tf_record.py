@@ -61,7 +61,7 @@ def programs(cluster: TfCluster) -> dict[str, Any]:
     def kept(cluster: TfCluster, text: str, **options: Any) -> Tried:
         tried = try_program(cluster, text, **options)
         # Its warnings name this machine's folders.
-        lines = [tried.error] if tried.error else tried.said.splitlines()[-1:]
+        lines = [tried.error] if tried.error else tried.printed.splitlines()[-1:]
         said = "\n".join(["Traceback", *lines] if tried.error else lines)
         found[without_ports(text)] = {"said": said, "line": tried.line}
         return tried

@@ -245,7 +245,9 @@ def cut_cable(bandwidth: float, rule: str) -> str:
 
 def told_gradients(roles: Roles) -> int:
     """The count in the last line of server 0."""
-    lines = [line for line in roles.running["server 0"].said().splitlines() if "gradients" in line]
+    lines = [
+        line for line in roles.running["server 0"].printed().splitlines() if "gradients" in line
+    ]
     return int(lines[-1].split()[2])
 
 
@@ -267,7 +269,7 @@ def killed_with_checkpoint(bandwidth: float, rule: str) -> str:
     with training(bandwidth, rule, "--save-every", str(FAULT)) as roles:
         roles.reached(FAULT + 15)
         roles.running["server 0"].kill()
-        before = roles.running["server 0"].said()
+        before = roles.running["server 0"].printed()
         began = time.monotonic()
         roles.begin("server 0", "--checkpoint", str(roles.folder / "server 0"))
         said = roles.running["server 0"].wait_for("begins with", ENOUGH)

@@ -35,14 +35,14 @@ def chunks_missing(
     rank = output.removeprefix("rank ").partition(":")[0]
     if not rank.isdigit() or not pairs:
         return None
-    found = [set(_said(exercise, int(rank), *one)) for one in zip(cases, pairs, strict=True)]
+    found = [set(_slips_in(exercise, int(rank), *one)) for one in zip(cases, pairs, strict=True)]
     for sentence in (OWN, TWICE, ZERO):
         if all(sentence in said for said in found):
             return sentence
     return None
 
 
-def _said(
+def _slips_in(
     exercise: Exercise,
     rank: int,
     args: tuple,

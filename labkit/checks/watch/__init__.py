@@ -4,7 +4,7 @@ This is the door: the rest of the checks takes what it needs from here. `run_wat
 answer on each case, under a clock that counts its work (clock.py, meter.py) and a guard that sees
 what it calls (guard.py, with forbidden.py, escapes.py, stand_ins.py and source.py), within a limit
 of memory (memory.py). What it leaves behind is cleared away (leftovers.py), and what is expected is
-kept out of its sight (own_answer.py).
+kept out of its sight (run.py).
 
 Modules (written by tools/modules.py):
 

@@ -56,18 +56,18 @@ class Forbidden:
                 self._add(found, name)
         return list(self.opaque.values())[before:]
 
-    def _add(self, found: object, name: str) -> None:
-        if isinstance(found, ModuleType):
+    def _add(self, value: object, name: str) -> None:
+        if isinstance(value, ModuleType):
             self.modules.add(name)
             return
-        if isinstance(found, MethodDescriptorType):
-            self.methods[found.__name__] = (found, name)
+        if isinstance(value, MethodDescriptorType):
+            self.methods[value.__name__] = (value, name)
             return
-        codes = list(codes_of(found))
+        codes = list(codes_of(value))
         for code in codes:
             self.codes[id(code)] = (code, name)
         if not codes:
-            self.opaque[id(found)] = (found, name)
+            self.opaque[id(value)] = (value, name)
         package, _, last = name.rpartition(".")
         method = getattr(np.ndarray, last, None) if package == "numpy" else None
         if isinstance(method, MethodDescriptorType):
@@ -158,11 +158,11 @@ def _imported(dotted: str) -> object | None:
     return None
 
 
-def _attribute(found: object, names: list[str]) -> object | None:
+def _attribute(value: object, names: list[str]) -> object | None:
     """The attribute of an attribute; not by getattr of a module, which might import something."""
     for name in names:
-        if isinstance(found, ModuleType):
-            found = vars(found).get(name)
+        if isinstance(value, ModuleType):
+            value = vars(value).get(name)
         else:
-            found = getattr(found, name, None)
-    return found
+            value = getattr(value, name, None)
+    return value

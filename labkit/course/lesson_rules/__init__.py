@@ -10,6 +10,6 @@ output_rules  The rules for what a notebook stores of its last run: counts, outp
 prose         What a markdown text holds: words, headings, links and anchors.
 rules         The rules every stored notebook obeys.
 sentences     Markdown with one sentence on one line: where a text is not so, and how it would be.
-source_rules  The rules for what an author writes: nothing is left to write, and one sentence is one
-              line.
+source_rules  The rules for what an author writes: it is finished, one sentence is one line, no
+              block is wide.
 """

@@ -20,7 +20,7 @@ from labkit.course.lesson_rules.output_rules import (
 )
 from labkit.course.lesson_rules.prose import headings, words
 from labkit.course.notebook import KERNELSPEC, Notebook, StoredNotebook, source_of, tags_of
-from labkit.course.source.twins import BADGE
+from labkit.course.source.twins import ABOVE
 
 LARGEST = 1  # MB of a notebook file
 CODE_LINES = 20  # of one cell, empty ones too
@@ -51,14 +51,15 @@ class Guide:
 
 
 # Lessons that were written before there was a guide, with the length they have: none may grow.
-# A line goes when its lesson is written again.
+# The first of a chapter has two cells more, for its first line. A line goes when its lesson is
+# written again.
 LONGER_LESSONS = {
-    "gradients_and_convolutions": Guide(cells=35, words=2186),
+    "gradients_and_convolutions": Guide(cells=37, words=2186),
     "threads_blocks_and_memory": Guide(cells=34, words=1877),
     "convolution_kernels": Guide(cells=34, words=1988),
     "debugging_and_profiling": Guide(cells=34, words=1970),
     "training": Guide(cells=34, words=2493),
-    "the_systolic_array": Guide(cells=34, words=2344),
+    "the_systolic_array": Guide(cells=36, words=2344),
     "bfloat16": Guide(cells=34, words=2033),
     "training_on_a_tpu": Guide(cells=34, words=1844),
 }
@@ -93,7 +94,7 @@ def lengths(notebook: Notebook) -> Iterator[str]:
     cells = len(notebook.cells)
     if cells > guide.cells:
         yield f"{name} has {cells} cells; this lesson has at most {guide.cells}. Cut or split it."
-    prose = words(BADGE.sub("", notebook.markdown))
+    prose = words(ABOVE.sub("", notebook.markdown))
     if prose > guide.words:
         most = f"this lesson has at most {guide.words:,}"
         yield f"{name} has {prose:,} words of prose; {most}. Cut or split it."

@@ -1,4 +1,4 @@
-"""The rules for what an author writes: nothing is left to write, and one sentence is one line.
+"""The rules for what an author writes: it is finished, one sentence is one line, no block is wide.
 
 Each yields a sentence for whatever is wrong, with file and line.
 """
@@ -8,16 +8,21 @@ from pathlib import Path
 
 from labkit.course import folders
 from labkit.course.config import Config
-from labkit.course.lesson_rules.sentences import first_difference
+from labkit.course.lesson_rules.sentences import FENCE, blocks, first_difference
 from labkit.course.source.lesson import Lesson, LessonCell
 
 TO_WRITE = "TO " + "WRITE"  # what `labkit new` leaves for the author; this file has none itself
 QUOTED = 60  # characters of a line that a message shows
+BLOCK_WIDTH = 62  # characters of a text block that JupyterLab shows in a line at 1,024 pixels
 
 
 def examine(lesson: Lesson, config: Config) -> list[str]:
     """Every broken rule of a lesson's source and of the files that belong to it."""
-    return [*one_sentence_a_line(lesson, config), *unfinished(lesson, config)]
+    return [
+        *one_sentence_a_line(lesson, config),
+        *narrow_blocks(lesson, config),
+        *unfinished(lesson, config),
+    ]
 
 
 def one_sentence_a_line(lesson: Lesson, config: Config) -> Iterator[str]:
@@ -37,6 +42,28 @@ def _first_in(cell: LessonCell, name: str) -> Iterator[str]:
         quoted = line[:QUOTED] + ("..." if len(line) > QUOTED else "")
         here = f"{name}, line {cell.line + place}"
         yield f"{here}: one sentence stands on one line of its own: `{quoted}`."
+
+
+def narrow_blocks(lesson: Lesson, config: Config) -> Iterator[str]:
+    """No text block in Markdown, from ``` to ```, is wider than `BLOCK_WIDTH`, whatever it holds.
+
+    A wider line wraps on a small screen, and its columns no longer stand below those above.
+    The widest line of each block is named.
+    """
+    for cell in lesson.cells:
+        if cell.type == "markdown":
+            yield from _wide_in(cell, config.relative(lesson.path))
+
+
+def _wide_in(cell: LessonCell, name: str) -> Iterator[str]:
+    for block in blocks(cell.text):
+        widths = [len(line) for line in block.lines]
+        widest = max(widths)
+        if FENCE.match(block.lines[0]) and widest > BLOCK_WIDTH:
+            here = f"{name}, line {cell.line + block.first + widths.index(widest)}"
+            limit = f"a text block is at most {BLOCK_WIDTH} wide, or wraps on small screens"
+            do = "Narrow its columns, break lines, or make it a table"
+            yield f"{here} has {widest} characters; {limit}. {do}."
 
 
 def unfinished(lesson: Lesson, config: Config) -> Iterator[str]:

@@ -12,4 +12,6 @@ lesson_rows   The rows of lessons in README.md and in the pages of chapters: wha
               headers say.
 measured      What GPUs said of chapter 01: its page measured.md and a row of README, from the
               stored reports.
+stubs         The digests of what learners find at first: labkit/checks/stubs.toml, written by the
+              build.
 """

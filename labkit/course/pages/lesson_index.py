@@ -54,10 +54,10 @@ def _place(lesson: Lesson) -> tuple[str, int]:
     return lesson.chapter.name, lesson.number
 
 
-def _refuse_twice(what: str, found: Mapping[Path, Sequence], config: Config) -> None:
+def _refuse_twice(what: str, by_lesson: Mapping[Path, Sequence], config: Config) -> None:
     """CourseError where two sources have the same `what`."""
     owners: dict[object, Path] = {}
-    for path, values in found.items():
+    for path, values in by_lesson.items():
         for value in values:
             owner = owners.setdefault(value, path)
             if owner != path:

@@ -162,15 +162,15 @@ def beside(row: dict) -> tuple[str, str, str, str]:
     return measured or STATES[row["state"]] or "-", said, apart, row["says"]
 
 
-def gap(name: str, said: Quantity, here: Quantity) -> str:
+def gap(name: str, stated: Quantity, here: Quantity) -> str:
     """By how much what a lesson says misses what was measured: "25 % too high", or "equal"."""
-    if said.value == here.value:
+    if stated.value == here.value:
         return "equal"
-    if name.startswith("at most") and here.value <= said.value:
+    if name.startswith("at most") and here.value <= stated.value:
         return "the bound holds"
     if not here.value:
         return "nothing was measured to compare with"
-    percent = 100 * (said.value / here.value - 1)
+    percent = 100 * (stated.value / here.value - 1)
     size = f"{abs(percent):.0f} %" if abs(percent) >= 1 else "less than 1 %"
     return f"{size} too {'high' if percent > 0 else 'low'}"
 

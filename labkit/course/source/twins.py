@@ -11,7 +11,11 @@ from labkit.course.notebook import HOLDS, ITEMS, KERNELSPEC, NOT_RUN, Notebook
 from labkit.course.source.lesson import TWINS, Lesson
 
 COLAB = "https://colab.research.google.com"
-BADGE = re.compile(rf"\[!\[Open in Colab\]\({COLAB}[^)]*\)\]\([^)]*\)\s*")
+# What stands above a lesson's first text: Colab's badge, and that a solution is one.
+ABOVE = re.compile(
+    rf"\[!\[Open in Colab\]\({COLAB}[^)]*\)\]\([^)]*\)\s*|^\*\*This is the solution\*\*.*\s*",
+    re.MULTILINE,
+)
 GITHUB = re.compile(r"https://github\.com/([\w.-]+/[\w.-]+?)(\.git)?/?")
 # What begins a relative link: `](` or `<img src="`, and then no scheme, anchor, root or bracket.
 RELATIVE_LINK = re.compile(r"(\]\(|<(?:img|a)\b[^>]*?\b(?:src|href)=\")(?!\w+:|#|/|<)")
@@ -50,15 +54,17 @@ def cell_ids(lesson: Lesson) -> list[str]:
 
 def _twin(lesson: Lesson, twin: str, ids: list[str], config: Config) -> Notebook:
     """One of the two."""
-    badge = _badge(lesson, twin, config)
+    above = _badge(lesson, twin, config)
+    if twin == "solution":
+        above += TEXTS["solution"]["above"].format(lesson=f"../{lesson.stem}.ipynb")
     cells = []
     for cell, cell_id in zip(lesson.cells, ids, strict=True):
         text = cell.shown_in(twin)
         if "setup" in cell.tags:
             text = setup_cell(config, lesson.chapter.name)
         elif cell.type == "markdown":
-            text = badge + (_one_folder_deeper(text) if twin == "solution" else text)
-            badge = ""  # it stands above the first text
+            text = above + (_one_folder_deeper(text) if twin == "solution" else text)
+            above = ""  # the first text alone has something above it
         made = {
             "cell_type": cell.type,
             "id": cell_id,

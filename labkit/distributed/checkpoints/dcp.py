@@ -113,9 +113,9 @@ def load(whole: Whole, state: State) -> None:
         with _alone_or_not() as no_dist:
             dcp.load(state, storage_reader=reader, planner=_Planner(), no_dist=no_dist)
     except dcp.api.CheckpointException as error:
-        raise CheckpointError(_told(whole, next(iter(error.failures.values()))[0])) from None
+        raise CheckpointError(_load_error(whole, next(iter(error.failures.values()))[0])) from None
     except (RuntimeError, ValueError, KeyError, OSError, EOFError, pickle.PickleError) as error:
-        raise CheckpointError(_told(whole, error)) from None
+        raise CheckpointError(_load_error(whole, error)) from None
 
 
 class _Metadata(pickle.Unpickler):
@@ -151,7 +151,7 @@ class _Planner(dcp.DefaultLoadPlanner):
         super().load_bytes(read_item, plain)
 
 
-def _told(whole: Whole, error: Exception) -> str:
+def _load_error(whole: Whole, error: Exception) -> str:
     if isinstance(error, pickle.UnpicklingError):
         return (
             f"The checkpoint {whole.path} is not made of tensors and plain values alone "

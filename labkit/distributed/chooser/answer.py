@@ -14,10 +14,10 @@ month; a machine of which the table has none is not free.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from labkit.distributed.chooser.derivation import Derived, derive, number
 from labkit.distributed.chooser.fits import Fit, best, fits, usable
 from labkit.distributed.chooser.limits import Limits
-from labkit.distributed.chooser.need import HOUR, Need, Plan
-from labkit.distributed.chooser.reckoning import Reckoned, number, reckon
+from labkit.distributed.chooser.workload import HOUR, Plan, Workload
 from labkit.hardware import Machine, machine, machines
 
 
@@ -31,10 +31,10 @@ class Row:
     """
 
     fit: Fit
-    time: Reckoned | None = None
-    at_best: Reckoned | None = None
-    energy: Reckoned | None = None
-    price: Reckoned | None = None
+    time: Derived | None = None
+    at_best: Derived | None = None
+    energy: Derived | None = None
+    price: Derived | None = None
     in_time: bool = False
     in_budget: bool | None = False
 
@@ -57,7 +57,7 @@ class Answer:
     tried   one for each number of each machine that holds the task
     """
 
-    need: Need
+    workload: Workload
     limits: Limits
     rows: tuple[Row, ...]
     tried: tuple[Row, ...]
@@ -94,9 +94,9 @@ class Answer:
 
 
 def choose(
-    need: Need, limits: Limits | None = None, among: Iterable[str | Machine] | None = None
+    workload: Workload, limits: Limits | None = None, among: Iterable[str | Machine] | None = None
 ) -> Answer:
-    """Holds every machine of the table, or those named, against the need.
+    """Holds every machine of the table, or those named, against the workload.
 
     Raises ValueError for an unknown machine, and for an empty choice.
     """
@@ -108,10 +108,10 @@ def choose(
     tried = []
     for name in named:
         one = name if isinstance(name, Machine) else machine(name)
-        found = fits(need, one, limits)
-        rows.append(_row(need, limits, best(found, need, limits)))
-        tried += [_row(need, limits, each) for each in found if each.plan is not None]
-    return Answer(need, limits, tuple(rows), tuple(tried))
+        found = fits(workload, one, limits)
+        rows.append(_row(workload, limits, best(found, workload, limits)))
+        tried += [_row(workload, limits, each) for each in found if each.plan is not None]
+    return Answer(workload, limits, tuple(rows), tuple(tried))
 
 
 def _fastest(rows: Iterable[Row]) -> Row | None:
@@ -119,59 +119,59 @@ def _fastest(rows: Iterable[Row]) -> Row | None:
     return min(rows, key=lambda row: row.time.value, default=None)
 
 
-def _row(need: Need, limits: Limits, found: Fit) -> Row:
+def _row(workload: Workload, limits: Limits, found: Fit) -> Row:
     """What follows from a fit."""
     if found.plan is None:
         return Row(found)
-    cost = price(need, found.plan, found.machine)
+    cost = price(workload, found.plan, found.machine)
     return Row(
         fit=found,
-        time=_time(need, found.plan),
-        at_best=_at_best(need, limits, found),
-        energy=energy(need, found.plan, found.machine),
+        time=_time(workload, found.plan),
+        at_best=_at_best(workload, limits, found),
+        energy=energy(workload, found.plan, found.machine),
         price=cost,
-        in_time=limits.holds_time(need, found.plan),
+        in_time=limits.holds_time(workload, found.plan),
         in_budget=_in_budget(limits, cost),
     )
 
 
-def _at_best(need: Need, limits: Limits, found: Fit) -> Reckoned | None:
+def _at_best(workload: Workload, limits: Limits, found: Fit) -> Derived | None:
     """The time of as many machines at an efficiency of 1."""
-    if found.machine.kind == "fpga" or limits.share(need, found.machine) == 1:
+    if found.machine.kind == "fpga" or limits.share(workload, found.machine) == 1:
         return None
-    return _time(need, need.plan(usable(found.machine, limits), found.plan.count, 1.0))
+    return _time(workload, workload.plan(usable(found.machine, limits), found.plan.count, 1.0))
 
 
-def _in_budget(limits: Limits, cost: Reckoned | None) -> bool | None:
+def _in_budget(limits: Limits, cost: Derived | None) -> bool | None:
     """None where nobody knows."""
     if limits.usd is None:
         return True
     return None if cost is None else cost.value <= limits.usd
 
 
-def _time(need: Need, plan: Plan) -> Reckoned:
+def _time(workload: Workload, plan: Plan) -> Derived:
     """Of a step, or of a whole training."""
-    if need.timed is None:
+    if workload.timed is None:
         return plan.seconds
-    seconds = plan.seconds.number * need.timed.number
-    if need.unit == "h":
-        return reckon("h", "seconds of a step x steps / 3600", seconds / HOUR)
-    return reckon("s", "seconds of a step x steps", seconds)
+    seconds = plan.seconds.number * workload.timed.number
+    if workload.unit == "h":
+        return derive("h", "seconds of a step x steps / 3600", seconds / HOUR)
+    return derive("s", "seconds of a step x steps", seconds)
 
 
-def energy(need: Need, plan: Plan, machine: Machine) -> Reckoned | None:
+def energy(workload: Workload, plan: Plan, machine: Machine) -> Derived | None:
     """kWh of all steps that are paid for, or None."""
     if machine.power is None:
         return None
     kilowatts = number(float(machine.power) / 1000, "kW")
-    sum_ = kilowatts * plan.machines * need.paid_hours(plan)
-    return reckon("kWh", "kW x machines x hours of all steps", sum_)
+    sum_ = kilowatts * plan.machines * workload.paid_hours(plan)
+    return derive("kWh", "kW x machines x hours of all steps", sum_)
 
 
-def price(need: Need, plan: Plan, machine: Machine) -> Reckoned | None:
+def price(workload: Workload, plan: Plan, machine: Machine) -> Derived | None:
     """USD of all steps that are paid for, or None."""
     if machine.price is None or machine.price.unit != "USD/h":
         return None
     hourly = number(float(machine.price), "USD/h")
     words = f"USD/h x machines x hours of all steps; USD/h {machine.price.origin}"
-    return reckon("USD", words, hourly * plan.machines * need.paid_hours(plan))
+    return derive("USD", words, hourly * plan.machines * workload.paid_hours(plan))

@@ -10,8 +10,8 @@ from typing import Any
 
 from labkit.distributed.chooser.answer import Answer, Row, choose
 from labkit.distributed.chooser.limits import Limits
-from labkit.distributed.chooser.need import Need
 from labkit.distributed.chooser.wording import held, of_limit
+from labkit.distributed.chooser.workload import Workload
 from labkit.hardware import Machine
 
 FORMATS = ("fp32", "fp16", "bf16", "int8")
@@ -20,7 +20,7 @@ SIZES = ("batch", "context")
 
 
 def changes(
-    make: Callable[..., Need],
+    make: Callable[..., Workload],
     arguments: dict[str, Any],
     limits: Limits | None = None,
     among: Iterable[str | Machine] | None = None,
@@ -87,7 +87,7 @@ def _just_in_time(then: Answer) -> str:
     row, limit = then.cheapest, then.limits.seconds
     if row is None or limit is None:
         return ""
-    seconds = row.fit.plan.seconds.value * (then.need.timed.value if then.need.timed else 1)
+    seconds = row.fit.plan.seconds.value * (then.workload.timed.value if then.workload.timed else 1)
     return f" ({of_limit(seconds, limit)})" if seconds > 0.99 * limit else ""
 
 

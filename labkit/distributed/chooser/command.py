@@ -1,4 +1,4 @@
-"""The command `labkit choose`: from its options to a need, and the answer printed.
+"""The command `labkit choose`: from its options to a workload, and the answer printed.
 
 labkit choose serve --model llama31_8b --format bf16 --batch 8 --context 4096 --ms 20
 labkit choose train --model llama31_8b --tokens 1e9 --hours 24 --usd 1000
@@ -15,10 +15,10 @@ from labkit.distributed.chooser.answer import choose
 from labkit.distributed.chooser.changes import changes
 from labkit.distributed.chooser.formulas import as_dict, formulas, say
 from labkit.distributed.chooser.limits import Limits
-from labkit.distributed.chooser.models import found, longest, model_of, own_model
-from labkit.distributed.chooser.need import HOUR, Need, above_zero
+from labkit.distributed.chooser.models import longest, lookup, model_of, own_model
 from labkit.distributed.chooser.offers import offered
 from labkit.distributed.chooser.report import show
+from labkit.distributed.chooser.workload import HOUR, Workload, above_zero
 from labkit.distributed.costs.language_models import LanguageModel
 from labkit.hardware import Machine
 
@@ -78,8 +78,8 @@ def _demand_understood(options: argparse.Namespace) -> None:
                 raise ValueError(f"--{name.replace('_', '-')} is for {task}, not {options.task}.")
 
 
-def _request(options: argparse.Namespace) -> tuple[Callable[..., Need], dict[str, Any]]:
-    """The function that makes the need, and its arguments."""
+def _request(options: argparse.Namespace) -> tuple[Callable[..., Workload], dict[str, Any]]:
+    """The function that makes the workload, and its arguments."""
     is_convnet = options.model == CONVNET or options.task == "image"
     if options.model not in (None, CONVNET) and options.task == "image":
         raise ValueError(f"One image goes through the ConvNet, not through {options.model!r}.")
@@ -90,7 +90,7 @@ def _request(options: argparse.Namespace) -> tuple[Callable[..., Need], dict[str
         if "images" in given:
             raise ValueError("--images is for --model convnet; a language model has --tokens.")
         make = serving.serve if options.task == "serve" else training.train
-        model = found(_model(options))
+        model = lookup(_model(options))
         return make, {"model": model, "context": min(CONTEXT, longest(model)), **given}
     for name in LANGUAGE_ONLY:
         if getattr(options, name) is not None:

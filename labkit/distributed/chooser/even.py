@@ -9,14 +9,14 @@ by n. An efficiency of 1 is the best case.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from labkit.distributed.chooser.derivation import Derived, derive, largest, number, total
 from labkit.distributed.chooser.links import cluster_of
-from labkit.distributed.chooser.need import Need, Plan
-from labkit.distributed.chooser.reckoning import Reckoned, largest, number, reckon, total
+from labkit.distributed.chooser.workload import Plan, Workload
 from labkit.distributed.costs.cost_model import CostModel
 from labkit.hardware import Machine
 
-NOTHING = reckon("B", "one machine sends nothing", 0)
-ALONE = reckon("s", "one machine sends nothing", 0)
+NOTHING = derive("B", "one machine sends nothing", 0)
+ALONE = derive("s", "one machine sends nothing", 0)
 
 
 @dataclass(frozen=True)
@@ -28,13 +28,13 @@ class Pass:
     reduced   bytes of one all-reduce
     """
 
-    flops: Reckoned
-    moved: Reckoned
-    reduced: Reckoned = NOTHING
+    flops: Derived
+    moved: Derived
+    reduced: Derived = NOTHING
 
 
 @dataclass(frozen=True)
-class EvenNeed(Need):
+class EvenWorkload(Workload):
     """Needs of a step that do not depend on the machine.
 
     held         bytes that must fit at the same time, by what they are for
@@ -43,40 +43,40 @@ class EvenNeed(Need):
     all_reduces  how many a pass needs where machines share it
     """
 
-    held: Mapping[str, Reckoned]
+    held: Mapping[str, Derived]
     step_pass: Pass
     heads: int = 1
     all_reduces: int = 0
 
     @property
-    def flops(self) -> Reckoned:
+    def flops(self) -> Derived:
         """Of a step."""
         return self.step_pass.flops
 
     @property
-    def moved(self) -> Reckoned:
+    def moved(self) -> Derived:
         """Bytes of a step."""
         return self.step_pass.moved
 
     @property
-    def reduced(self) -> Reckoned:
+    def reduced(self) -> Derived:
         """Bytes of one all-reduce of a step."""
         return self.step_pass.reduced
 
     @property
-    def total(self) -> Reckoned:
+    def total(self) -> Derived:
         """All bytes that must fit."""
-        return reckon("B", " + ".join(self.held), total(list(self.held.values())))
+        return derive("B", " + ".join(self.held), total(list(self.held.values())))
 
     def is_shared_by(self, count: int, machine: Machine) -> bool:
         """Whether each machine gets as many heads."""
         return self.heads % count == 0
 
-    def memory(self, count: int, machine: Machine) -> Reckoned:
+    def memory(self, count: int, machine: Machine) -> Derived:
         """An even part of all bytes."""
         if count == 1:
             return self.total
-        return reckon("B", f"({self.total.words}) / machines", self.total.sum / count)
+        return derive("B", f"({self.total.words}) / machines", self.total.sum / count)
 
     def plan(self, machine: Machine, count: int, efficiency: float) -> Plan:
         """The roofline of all of them, and the links behind it."""
@@ -91,14 +91,14 @@ class EvenNeed(Need):
 
     def parts(
         self, one: Pass, machine: Machine, count: int, efficiency: float
-    ) -> dict[str, Reckoned]:
+    ) -> dict[str, Derived]:
         """Seconds that each limit takes for a pass."""
         peak = machine.rate(self.number_format)
         rate = number(count) * number(float(peak), peak.unit) * efficiency
         bandwidth = number(count) * number(float(machine.bandwidth), "B/s") * efficiency
         return {
-            "compute": reckon("s", "FLOPs / (machines x peak x efficiency)", one.flops.sum / rate),
-            "bandwidth": reckon(
+            "compute": derive("s", "FLOPs / (machines x peak x efficiency)", one.flops.sum / rate),
+            "bandwidth": derive(
                 "s", "bytes / (machines x bandwidth x efficiency)", one.moved.sum / bandwidth
             ),
             "links": self._links(one, machine, count),
@@ -111,7 +111,7 @@ class EvenNeed(Need):
     def _ring(self, one: Pass, machine: Machine, count: int) -> CostModel:
         return cluster_of(machine, count).ring(count, message=one.reduced.value / count)
 
-    def _links(self, one: Pass, machine: Machine, count: int) -> Reckoned:
+    def _links(self, one: Pass, machine: Machine, count: int) -> Derived:
         """Seconds of all ring all-reduces of a pass."""
         if count == 1:
             return ALONE
@@ -119,12 +119,12 @@ class EvenNeed(Need):
         piece = one.reduced.sum / (number(count) * number(ring.bandwidth, "B/s"))
         steps = number(self.all_reduces) * 2 * (number(count) - 1)
         words = "all-reduces x 2 (n - 1) x (latency + bytes / (n x link))"
-        return reckon("s", words, steps * (number(ring.latency, "s") + piece))
+        return derive("s", words, steps * (number(ring.latency, "s") + piece))
 
 
-def together(parts: Mapping[str, Reckoned], count: int) -> Reckoned:
+def together(parts: Mapping[str, Derived], count: int) -> Derived:
     """Seconds of a pass: the longer of compute and bandwidth, and the links behind it."""
     longer = largest(parts["compute"].number, parts["bandwidth"].number)
     if count == 1:
-        return reckon("s", "max(compute, bandwidth)", longer)
-    return reckon("s", "max(compute, bandwidth) + links", longer + parts["links"].number)
+        return derive("s", "max(compute, bandwidth)", longer)
+    return derive("s", "max(compute, bandwidth) + links", longer + parts["links"].number)

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from textwrap import fill
 
 from labkit.distributed.chooser.answer import Answer, Row
+from labkit.distributed.chooser.derivation import Derived
 from labkit.distributed.chooser.links import cluster_of
-from labkit.distributed.chooser.reckoning import Reckoned
 from labkit.provenance import predicted
 
 WIDTH = 100  # characters of a line
@@ -35,16 +35,16 @@ def formulas(answer: Answer, key: str, names: Sequence[str] | None = None) -> No
         return
     if plan is not None:
         _say_below(f"layout: {plan.layout}")
-        if answer.need.explained:
-            _say_below(answer.need.explained)
-    for name, reckoned in there.items():
-        _say_below(f"{name}: {reckoned}")
+        if answer.workload.explained:
+            _say_below(answer.workload.explained)
+    for name, derived in there.items():
+        _say_below(f"{name}: {derived}")
     for line in _its_figures(answer, row):
         _say_below(line)
 
 
-def numbers(row: Row) -> dict[str, Reckoned]:
-    """Every number of a row that the chooser reckoned."""
+def numbers(row: Row) -> dict[str, Derived]:
+    """Every number of a row that the chooser derived."""
     plan = row.fit.plan
     if plan is None:
         return {}
@@ -53,7 +53,7 @@ def numbers(row: Row) -> dict[str, Reckoned]:
         found["time"] = row.time
     found |= {"first token": plan.first, "requests": plan.rate}
     found |= {"energy": row.energy, "price": row.price}
-    return {name: reckoned for name, reckoned in found.items() if reckoned is not None}
+    return {name: derived for name, derived in found.items() if derived is not None}
 
 
 def as_dict(answer: Answer) -> dict:
@@ -62,8 +62,8 @@ def as_dict(answer: Answer) -> dict:
     machines   one row for each; counts: one for each number of each machine that holds the task
     """
     return {
-        "need": answer.need.says,
-        "paid": answer.need.paid,
+        "need": answer.workload.says,
+        "paid": answer.workload.paid,
         "memory": answer.limits.memory,
         "cheapest": _as_row(answer, answer.cheapest),
         "fastest": _as_row(answer, answer.fastest),
@@ -87,23 +87,23 @@ def _as_row(answer: Answer, row: Row | None) -> dict | None:
         "in_time": row.in_time,
         "in_budget": row.in_budget,
         "can_be_chosen": row.can_be_chosen,
-        "efficiency": answer.limits.share(answer.need, row.machine),
+        "efficiency": answer.limits.share(answer.workload, row.machine),
         "price_source": row.machine.price.origin if row.price else None,
     }
-    told = dict.fromkeys(ALWAYS) | numbers(row) | {"time": row.time, "at best": row.at_best}
-    for name, reckoned in told.items():
-        given[name.replace(" ", "_")] = _plain(reckoned) if reckoned else None
+    known = dict.fromkeys(ALWAYS) | numbers(row) | {"time": row.time, "at best": row.at_best}
+    for name, derived in known.items():
+        given[name.replace(" ", "_")] = _plain(derived) if derived else None
     return given
 
 
-def _plain(reckoned: Reckoned) -> dict:
+def _plain(derived: Derived) -> dict:
     """A number as JSON has it."""
     return {
-        "value": reckoned.value,
-        "unit": reckoned.unit,
+        "value": derived.value,
+        "unit": derived.unit,
         "word": "predicted",
-        "words": reckoned.words,
-        "figures": reckoned.figures,
+        "words": derived.words,
+        "figures": derived.figures,
     }
 
 
@@ -115,7 +115,7 @@ def _its_figures(answer: Answer, row: Row) -> Iterable[str]:
     elif row.fit.plan.count > 1:
         yield f"its links: {_links(answer, row)}"
     for name, figure in (
-        ("peak", machine.peak.get(answer.need.number_format)),
+        ("peak", machine.peak.get(answer.workload.number_format)),
         ("bandwidth", machine.bandwidth),
         (f"memory, {100 * answer.limits.memory:g} % of it for the task", machine.memory),
         ("power", machine.power),
@@ -127,7 +127,7 @@ def _its_figures(answer: Answer, row: Row) -> Iterable[str]:
 def _links(answer: Answer, row: Row) -> str:
     """Latency and bandwidth of the ring of a plan's machines, and where they come from."""
     cluster = cluster_of(row.machine, row.fit.plan.count)
-    ring = answer.need.ring(row.machine, row.fit.plan.count)
+    ring = answer.workload.ring(row.machine, row.fit.plan.count)
     latency = predicted(ring.latency, "s", "the cluster").number
     bandwidth = predicted(ring.bandwidth, "B/s", "the cluster").number
     return f"{latency} and {bandwidth}, {cluster.name} ({'; '.join(cluster.sources)})"

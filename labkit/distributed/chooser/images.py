@@ -9,10 +9,10 @@ The rules count float32; another format has the same operations and fewer bytes.
 from math import prod
 
 from labkit import convnet
-from labkit.distributed.chooser.even import EvenNeed, Pass
+from labkit.distributed.chooser.derivation import derive, number
+from labkit.distributed.chooser.even import EvenWorkload, Pass
 from labkit.distributed.chooser.formats import bytes_of, training_format
-from labkit.distributed.chooser.need import above_zero
-from labkit.distributed.chooser.reckoning import number, reckon
+from labkit.distributed.chooser.workload import above_zero
 from labkit.errors import whole
 
 MILLION = 1_000_000
@@ -26,60 +26,60 @@ MOST = 1e16  # images
 STATE = 3  # numbers for each parameter: weight, gradient, momentum
 
 
-def image(number_format: str = "fp32") -> EvenNeed:
+def image(number_format: str = "fp32") -> EvenWorkload:
     """One image alone through the network, forward."""
     size = bytes_of(number_format)
     flops, moved = _costs(batch=1, training=False)
-    return EvenNeed(
+    return EvenWorkload(
         task="image",
         says=f"the ConvNet in {number_format}, one image at a time",
         number_format=number_format,
         operators=OPERATORS,
-        steps=reckon("steps", "a million images", number(MILLION)),
+        steps=derive("steps", "a million images", number(MILLION)),
         step="an image",
         paid="a million images",
         left_out=LEFT_OUT,
         unit="s",
         explained="",
         held={
-            "weights": reckon("B", "parameters x bytes", number(_parameters()) * size),
-            "activations": reckon("B", "numbers x bytes", number(_numbers()) * size),
+            "weights": derive("B", "parameters x bytes", number(_parameters()) * size),
+            "activations": derive("B", "numbers x bytes", number(_numbers()) * size),
         },
         step_pass=Pass(
-            flops=reckon("FLOP", "FLOPs of all layers, forward", number(flops)),
-            moved=reckon("B", "bytes of all layers, forward", number(moved) * size / FLOAT),
+            flops=derive("FLOP", "FLOPs of all layers, forward", number(flops)),
+            moved=derive("B", "bytes of all layers, forward", number(moved) * size / FLOAT),
         ),
     )
 
 
 def train_convnet(
     number_format: str = "fp32", images: float = 500_000, batch: int = 64
-) -> EvenNeed:
+) -> EvenWorkload:
     """Training with momentum, on one machine."""
     size = training_format(number_format)
     whole("batch", batch)
     above_zero("images", images, most=MOST)
     flops, moved = _costs(batch, training=True)
-    return EvenNeed(
+    return EvenWorkload(
         task="train",
         says=f"the ConvNet in {number_format}, trained on {images:,.0f} images, {batch} in a step",
         number_format=number_format,
         operators=OPERATORS | {"backward"},
-        steps=reckon("steps", "images / images of a step", number(images) / batch),
+        steps=derive("steps", "images / images of a step", number(images) / batch),
         step="an update of the weights",
         paid="the training",
         left_out=LEFT_OUT,
         unit="s",
         explained="",
         held={
-            "state": reckon("B", "3 x parameters x bytes", number(STATE) * _parameters() * size),
-            "activations": reckon(
+            "state": derive("B", "3 x parameters x bytes", number(STATE) * _parameters() * size),
+            "activations": derive(
                 "B", "images of a step x numbers x bytes", number(batch) * _numbers() * size
             ),
         },
         step_pass=Pass(
-            flops=reckon("FLOP", "FLOPs of all layers and of sgd", number(flops)),
-            moved=reckon("B", "bytes of all layers and of sgd", number(moved) * size / FLOAT),
+            flops=derive("FLOP", "FLOPs of all layers and of sgd", number(flops)),
+            moved=derive("B", "bytes of all layers and of sgd", number(moved) * size / FLOAT),
         ),
     )
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from labkit.distributed.chooser.need import Need, Plan, above_zero
+from labkit.distributed.chooser.workload import Plan, Workload, above_zero
 from labkit.distributed.costs.inference_costs import MEMORY_SHARE
 from labkit.errors import whole
 from labkit.hardware import Machine
@@ -16,8 +16,8 @@ class Limits:
     usd          for a million tokens or images, or a whole training; None: whatever it costs
     most         how many machines at most
     efficiency   the share of peak and bandwidth that is reached: 1 is a best case, no estimate;
-                 None is what others reached in such a task (`Need.efficiency`, with its source). In
-                 the training of a language model, of the peak alone
+                 None is what others reached in such a task (`Workload.efficiency` has its
+                 source). In the training of a language model, of the peak alone
     memory       the share of a machine's memory that the task may take. The driver keeps some of
                  the rest, and a runtime's buffers take some: vLLM, too, leaves a tenth unless told
                  otherwise (`gpu_memory_utilization`; 8 % in its newest versions)
@@ -42,13 +42,13 @@ class Limits:
             if not 0 < above_zero(name, share) <= 1:
                 raise ValueError(f"{name} is a share from 0 to 1, not {share!r}.")
 
-    def share(self, need: Need, machine: Machine) -> float:
+    def share(self, workload: Workload, machine: Machine) -> float:
         """The efficiency that is counted on for this machine."""
-        return need.efficiency(machine).share if self.efficiency is None else self.efficiency
+        return workload.efficiency(machine).share if self.efficiency is None else self.efficiency
 
-    def holds_time(self, need: Need, plan: Plan) -> bool:
+    def holds_time(self, workload: Workload, plan: Plan) -> bool:
         """Whether a plan is fast enough."""
         if self.seconds is None:
             return True
-        steps = need.timed.value if need.timed else 1
+        steps = workload.timed.value if workload.timed else 1
         return plan.seconds.value * steps <= self.seconds

@@ -1,6 +1,6 @@
 """Which links join several machines of a kind: those of `clusters.toml`."""
 
-from labkit.distributed.chooser.need import LinksUnknownError
+from labkit.distributed.chooser.workload import LinksUnknownError
 from labkit.distributed.costs.clusters import Cluster, clusters
 from labkit.distributed.costs.cost_model import CostModel
 from labkit.hardware import Machine

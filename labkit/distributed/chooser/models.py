@@ -1,6 +1,6 @@
 """The language model that a request names, or one from your own sizes.
 
-found("llama31_8b")
+lookup("llama31_8b")
 own_model(layers=24, width=2048)
 model_of(parameters=7e9)                # in an assumed shape
 """
@@ -8,7 +8,7 @@ model_of(parameters=7e9)                # in an assumed shape
 import math
 from dataclasses import replace
 
-from labkit.distributed.chooser.need import above_zero
+from labkit.distributed.chooser.workload import above_zero
 from labkit.distributed.costs.language_models import LanguageModel, language_model
 from labkit.errors import whole
 
@@ -16,7 +16,7 @@ HEAD_WIDTH = 128
 SMALLEST = 2e7  # below, the vocabulary has more parameters than the layers
 
 
-def found(model: LanguageModel | str) -> LanguageModel:
+def lookup(model: LanguageModel | str) -> LanguageModel:
     """The model itself, or that of the table with this key."""
     return model if isinstance(model, LanguageModel) else language_model(model)
 

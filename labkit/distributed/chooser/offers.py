@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from labkit.distributed.chooser.need import above_zero
+from labkit.distributed.chooser.workload import above_zero
 from labkit.hardware import FORMATS, UNITS, Machine, machine, machines
 from labkit.provenance import Quantity, published
 

@@ -9,12 +9,12 @@ Dense: a call draws one shape, and its arguments are places.
 from pathlib import Path
 
 from labkit.distributed.chooser.answer import Answer, Row
-from labkit.distributed.chooser.need import HOUR
+from labkit.distributed.chooser.workload import HOUR
 from labkit.figures.shapes import note
 from labkit.figures.style import BLUE, ORANGE, QUIET, Axes, Figure, canvas, save_figure, show
 
 ENDINGS = (".png", ".svg", ".pdf")
-UNITS = {"h": ("h", 1 / HOUR), "s": ("ms", 1000)}  # of a need's time: in the picture, for a second
+UNITS = {"h": ("h", 1 / HOUR), "s": ("ms", 1000)}  # of a time: in the picture, for a second
 LONG = 3  # times as far to the right as its mark, a name without a price ends
 LINE = 0.18  # inches, of such a name
 STRIP = 0.36  # of the picture's height, for the machines without a price
@@ -103,15 +103,15 @@ def _axes(axes: Axes, answer: Answer, times: list[float], prices: list[float]) -
     axes.yaxis.set_major_locator(FixedLocator([tick for tick in ticks if tick >= lowest]))
     axes.spines["left"].set_bounds(lowest, high)
     axes.plot([0, 1], [STRIP] * 2, ":", color=QUIET, linewidth=1, transform=axes.transAxes)
-    what = answer.need.paid if answer.need.timed else answer.need.step
+    what = answer.workload.paid if answer.workload.timed else answer.workload.step
     axes.set_xlabel(f"{_unit(answer)[0]} for {what}, predicted")
     middle = (1 + STRIP) / 2
-    axes.set_ylabel(f"USD for {answer.need.paid}, predicted", y=middle)
+    axes.set_ylabel(f"USD for {answer.workload.paid}, predicted", y=middle)
 
 
 def _unit(answer: Answer) -> tuple[str, float]:
     """Of the times in the picture, and how many of it a second has."""
-    return UNITS[answer.need.unit]
+    return UNITS[answer.workload.unit]
 
 
 def _time(row: Row) -> float:
@@ -127,7 +127,7 @@ def _name(row: Row) -> str:
 
 def _in_words(answer: Answer, priced: list[Row], unpriced: list[Row]) -> str:
     """The picture for those who do not see it."""
-    said = [f"Time and price of {answer.need.says}."]
+    said = [f"Time and price of {answer.workload.says}."]
     unit, in_a_second = _unit(answer)
     for row in priced:
         said.append(f"{_name(row)}: {_time(row):.3g} {unit}, {row.price.value:.3g} USD.")

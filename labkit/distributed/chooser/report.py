@@ -6,8 +6,8 @@ show(answer)
 from labkit import figures
 from labkit.distributed.chooser.answer import Answer, Row
 from labkit.distributed.chooser.formulas import say
-from labkit.distributed.chooser.need import Efficiency
 from labkit.distributed.chooser.wording import compact, limits_of, many, sentences, time_of
+from labkit.distributed.chooser.workload import Efficiency
 from labkit.hardware import Machine
 from labkit.provenance import rounded
 
@@ -16,7 +16,7 @@ def show(answer: Answer) -> None:
     """The choices, a sentence each; then all machines that can do it, and why others cannot."""
     for sentence in sentences(answer):
         say(sentence)
-    say(f"For {answer.need.says}{limits_of(answer)}.")
+    say(f"For {answer.workload.says}{limits_of(answer)}.")
     rows = [row for row in answer.rows if row.fit.plan is not None]
     if rows:
         heads = _heads(answer)
@@ -27,8 +27,8 @@ def show(answer: Answer) -> None:
 
 def notes(answer: Answer) -> list[str]:
     """What stands below the table: who cannot do it, prices, and what the numbers mean."""
-    limits, need = answer.limits, answer.need
-    time = "of the whole training" if need.timed else f"for {need.step}"
+    limits, workload = answer.limits, answer.workload
+    time = "of the whole training" if workload.timed else f"for {workload.step}"
     said = [f"Not possible: {'; '.join(_refused(answer))}."] if _refused(answer) else []
     said += _prices(answer)
     said.append(f"All numbers are predicted. Time {time}, {_case(answer)}.")
@@ -37,7 +37,7 @@ def notes(answer: Answer) -> list[str]:
         "boards stand alone, and so do machines whose links are not in our table), what holds it "
         f"in {100 * limits.memory:g} % of its memory, is in time and takes the fewest "
         "machine-hours; if none is in time, the fastest. "
-        f"kWh and USD for {need.paid}. {need.left_out}"
+        f"kWh and USD for {workload.paid}. {workload.left_out}"
     )
     return said
 
@@ -47,9 +47,9 @@ def _heads(answer: Answer) -> list[str]:
     heads = ["machine", "how many", "each needs", "binds", "time"]
     if _has_prompt(answer):
         return [*heads, "first token", "requests/s", "USD", ""]
-    if _is_estimate(answer) and answer.need.unit != "h":
+    if _is_estimate(answer) and answer.workload.unit != "h":
         heads.append("at best")
-    return [*heads, "kWh", "USD", "data x tensor" if answer.need.unit == "h" else ""]
+    return [*heads, "kWh", "USD", "data x tensor" if answer.workload.unit == "h" else ""]
 
 
 def _cells(answer: Answer, row: Row) -> list[object]:
@@ -61,7 +61,7 @@ def _cells(answer: Answer, row: Row) -> list[object]:
     if _has_prompt(answer):
         cells += [time_of(plan.first), rounded(plan.rate.value), price]
         return [*cells, _note(answer, row)]
-    if _is_estimate(answer) and answer.need.unit != "h":
+    if _is_estimate(answer) and answer.workload.unit != "h":
         cells.append(row.at_best and time_of(row.at_best))
     return [*cells, energy, price, _note(answer, row)]
 
@@ -75,7 +75,7 @@ def _note(answer: Answer, row: Row) -> str:
         return f"too slow; {row.fit.reason}"
     if broken:
         return ", ".join(broken)
-    if answer.need.unit != "h":
+    if answer.workload.unit != "h":
         return row.fit.reason
     layout = plan.layout if plan.count > 1 or "recomputed" in plan.layout else ""
     return layout.replace("data ", "").replace("tensor ", "")  # the column's head says so
@@ -133,7 +133,7 @@ def _kind(one: Machine) -> str:
 def _case(answer: Answer) -> str:
     """At which share of peak and bandwidth, and who says so."""
     share = answer.limits.efficiency
-    best = "at best" if answer.need.task == "image" else "at best, with rings"
+    best = "at best" if answer.workload.task == "image" else "at best, with rings"
     if share is not None:
         return best if share == 1 else f"at {100 * share:g} % of what a machine can do"
     if not _is_estimate(answer):
@@ -141,7 +141,7 @@ def _case(answer: Answer) -> str:
     usual: dict[Efficiency, list[str]] = {}
     for row in answer.rows:
         if row.fit.plan is not None:
-            usual.setdefault(answer.need.efficiency(row.machine), []).append(row.machine.key)
+            usual.setdefault(answer.workload.efficiency(row.machine), []).append(row.machine.key)
     said = []
     for one, keys in usual.items():
         whose = "" if len(usual) == 1 else f"{', '.join(keys)} "

@@ -12,11 +12,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from labkit.distributed.chooser.even import EvenNeed, Pass, together
+from labkit.distributed.chooser.derivation import Sum, derive, number
+from labkit.distributed.chooser.even import EvenWorkload, Pass, together
 from labkit.distributed.chooser.formats import bytes_of
-from labkit.distributed.chooser.models import context_of, found
-from labkit.distributed.chooser.need import HOUR, Efficiency, Plan, above_zero
-from labkit.distributed.chooser.reckoning import Sum, number, reckon
+from labkit.distributed.chooser.models import context_of, lookup
+from labkit.distributed.chooser.workload import HOUR, Efficiency, Plan, above_zero
 from labkit.distributed.costs.language_models import LanguageModel
 from labkit.errors import whole
 from labkit.hardware import Machine
@@ -42,7 +42,7 @@ LEFT_OUT = (
 
 
 @dataclass(frozen=True)
-class Serving(EvenNeed):
+class Serving(EvenWorkload):
     """Requests that get their next token together.
 
     batch    requests that share a step
@@ -68,7 +68,7 @@ class Serving(EvenNeed):
         first = together(self.parts(self.prompt, machine, count, efficiency), count)
         seconds = number(self.outputs) * plan.seconds.number / self.batch + first.number
         words = "1 / (tokens x step / requests of a step + reading a prompt)"
-        rate = reckon("requests/s", words, number(1) / seconds)
+        rate = derive("requests/s", words, number(1) / seconds)
         groups = math.ceil(self.rate / rate.value) if self.rate else 1
         return replace(plan, first=first, rate=rate, groups=groups)
 
@@ -104,7 +104,7 @@ def serve(
     cache once, and its part for the new token is written; of an embedding, only a row is read.
     Raises ValueError for sizes that are none, and for a rate without a prompt.
     """
-    model = found(model)
+    model = lookup(model)
     whole("batch", batch)
     context_of(model, context)
     _demand_requests(context, prompt, rate)
@@ -119,15 +119,15 @@ def serve(
         f"{_requests(batch, context, prompt, rate)}",
         number_format=number_format,
         operators=OPERATORS,
-        steps=reckon("steps", "a million tokens / requests", number(MILLION) / batch),
+        steps=derive("steps", "a million tokens / requests", number(MILLION) / batch),
         step="a token for each request",
         paid="a million tokens",
         left_out=LEFT_OUT.format(prompt=QUEUE if prompt else PROMPT),
         unit="s",
         explained=_weights(model),
         held={
-            "weights": reckon("B", "parameters x bytes", number(model.parameters) * weight_size),
-            "cache": reckon("B", "requests x context x cache bytes of a token", held),
+            "weights": derive("B", "parameters x bytes", number(model.parameters) * weight_size),
+            "cache": derive("B", "requests x context x cache bytes of a token", held),
         },
         step_pass=_step(model, batch, context, read, token, summed),
         heads=model.heads,
@@ -145,17 +145,17 @@ def _step(
     """A token more for each request."""
     used = number(2) * model.matmul_parameters + model.attention_flops(1, context - 1)
     return Pass(
-        flops=reckon(
+        flops=derive(
             "FLOP",
             "requests x (2 x weights used + attention over the context)",
             number(batch) * used,
         ),
-        moved=reckon(
+        moved=derive(
             "B",
             "weights read + cache read and a token written",
             read + number(batch) * (number(context) + 1) * token,
         ),
-        reduced=reckon("B", "requests x width x bytes", number(batch) * model.width * summed),
+        reduced=derive("B", "requests x width x bytes", number(batch) * model.width * summed),
     )
 
 
@@ -164,9 +164,9 @@ def _prompt(model: LanguageModel, tokens: int, read: Sum, token: Sum, summed: fl
     attention = model.attention_flops(tokens)
     used = number(2) * tokens * model.matmul_parameters
     return Pass(
-        flops=reckon("FLOP", "2 x tokens x weights used + attention", used + attention),
-        moved=reckon("B", "weights read + cache", read + number(2) * tokens * token),
-        reduced=reckon("B", "tokens x width x bytes", number(tokens) * model.width * summed),
+        flops=derive("FLOP", "2 x tokens x weights used + attention", used + attention),
+        moved=derive("B", "weights read + cache", read + number(2) * tokens * token),
+        reduced=derive("B", "tokens x width x bytes", number(tokens) * model.width * summed),
     )
 
 

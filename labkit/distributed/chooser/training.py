@@ -8,12 +8,12 @@ gradients have 16 bits, and a float32 copy and Adam's moments stand beside them.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from labkit.distributed.chooser.derivation import Derived, derive, number, total
 from labkit.distributed.chooser.formats import training_format
 from labkit.distributed.chooser.links import cluster_of
-from labkit.distributed.chooser.models import context_of, found
-from labkit.distributed.chooser.need import Efficiency, Need, Plan, above_zero
-from labkit.distributed.chooser.reckoning import Reckoned, number, reckon, total
+from labkit.distributed.chooser.models import context_of, lookup
 from labkit.distributed.chooser.serving import OPERATORS
+from labkit.distributed.chooser.workload import Efficiency, Plan, Workload, above_zero
 from labkit.distributed.costs.clusters import Cluster
 from labkit.distributed.costs.cost_model import CostModel
 from labkit.distributed.costs.language_models import LanguageModel
@@ -32,7 +32,7 @@ LEFT_OUT = "Not counted: buffers, loading data, failures, evaluation; pipelines 
 
 
 @dataclass(frozen=True)
-class Training(Need):
+class Training(Workload):
     """A training: batch x context tokens in each step."""
 
     model: LanguageModel
@@ -50,7 +50,7 @@ class Training(Need):
         """Whether there is a layout that shares the batch evenly."""
         return any(True for _ in self._layouts(count, machine))
 
-    def memory(self, count: int, machine: Machine) -> Reckoned:
+    def memory(self, count: int, machine: Machine) -> Derived:
         """Of the layout that needs least."""
         found = [self._memory(layout) for layout in self._layouts(count, machine)]
         return min(found, key=lambda memory: memory.value)
@@ -70,7 +70,7 @@ class Training(Need):
             count=count,
             memory=self._memory(layout),
             parts=parts,
-            seconds=reckon("s", "compute + update + links that are not hidden", sum_),
+            seconds=derive("s", "compute + update + links that are not hidden", sum_),
             layout=_words(layout),
         )
 
@@ -102,16 +102,16 @@ class Training(Need):
     def _terms(self, cluster: Cluster, layout: Layout) -> StepTerms:
         return predict_step(self.model, cluster, layout, self.context, self.number_format)
 
-    def _memory(self, layout: Layout) -> Reckoned:
+    def _memory(self, layout: Layout) -> Derived:
         """The bytes of a rank, by kind."""
         memory = self._bytes(layout)
         kinds = [kind for kind in KINDS if getattr(memory, kind)]
         parts = [number(getattr(memory, kind), "B") for kind in kinds]
-        return reckon("B", " + ".join(kinds), total(parts))
+        return derive("B", " + ".join(kinds), total(parts))
 
     def _parts(
         self, machine: Machine, layout: Layout, terms: StepTerms, efficiency: float
-    ) -> dict[str, Reckoned]:
+    ) -> dict[str, Derived]:
         """The step model's terms by what they wait for; the arithmetic with all its figures."""
         peak = number(float(machine.rate(self.number_format)), "FLOP/s")
         rate = number(layout.ranks) * peak * efficiency
@@ -121,17 +121,17 @@ class Training(Need):
         flops = number(passes) * self.model.forward_flops(self.context) * self.batch
         links = terms.tensor + terms.bubble + terms.messages + terms.exposed
         return {
-            "compute": reckon(
+            "compute": derive(
                 "s",
                 f"{passes} x forward pass x sequences / (machines x peak x efficiency)",
                 flops / rate,
             ),
-            "bandwidth": reckon(
+            "bandwidth": derive(
                 "s",
                 "the update: 2 x 16 bytes x parameters / (machines that share them x bandwidth)",
                 number(2) * 16 * self.model.parameters / bandwidth,
             ),
-            "links": reckon("s", "messages that are not hidden (lesson 16)", number(links, "s")),
+            "links": derive("s", "messages that are not hidden (lesson 16)", number(links, "s")),
         }
 
 
@@ -146,7 +146,7 @@ def train(
 
     Raises ValueError for sizes that are none, and for other formats than bf16 and fp16.
     """
-    model = found(model)
+    model = lookup(model)
     training_format(number_format, ("bf16", "fp16"))
     whole("batch", batch)
     context_of(model, context)
@@ -157,7 +157,7 @@ def train(
         says=f"{model.name} in {number_format}, trained on {_people(tokens)} tokens, {size}",
         number_format=number_format,
         operators=OPERATORS | {"backward"},
-        steps=reckon(
+        steps=derive(
             "steps", "tokens / tokens of a step", number(tokens) / (number(batch) * context)
         ),
         step="an update of the weights",

@@ -7,9 +7,9 @@ duration(149_000)            # "17 years"
 import math
 
 from labkit.distributed.chooser.answer import Answer, Row
+from labkit.distributed.chooser.derivation import Derived
 from labkit.distributed.chooser.limits import Limits
-from labkit.distributed.chooser.need import HOUR
-from labkit.distributed.chooser.reckoning import Reckoned
+from labkit.distributed.chooser.workload import HOUR
 from labkit.provenance import rounded
 
 DAY = 24  # h
@@ -49,7 +49,7 @@ def _choice(answer: Answer, row: Row) -> str:
         said += f" (best {time_of(row.at_best)})"
     if row.price:
         said += f", {compact(row.price.value)} USD"
-        said += "" if answer.need.timed else f" for {answer.need.paid}"
+        said += "" if answer.workload.timed else f" for {answer.workload.paid}"
     verb = "bind" if row.fit.binds.endswith("s") else "binds"  # links, cycles
     return f"{said}; {row.fit.binds} {verb}"
 
@@ -82,7 +82,7 @@ def held(limits: Limits) -> str:
 def _up_to(answer: Answer) -> str:
     """How many were tried, if more than one; their all-reduces are rings."""
     most = answer.limits.most
-    if most == 1 or answer.need.task == "image":
+    if most == 1 or answer.workload.task == "image":
         return ""
     return f" of up to {most:,}, with rings"
 
@@ -92,10 +92,10 @@ def limits_of(answer: Answer) -> str:
     limits = answer.limits
     asked = ""
     if limits.seconds:
-        what = "for the whole training" if answer.need.timed else "for a step"
+        what = "for the whole training" if answer.workload.timed else "for a step"
         asked += f", within {_seconds(limits.seconds)} {what}"
     if limits.usd:
-        asked += f", for at most {rounded(limits.usd)} USD for {answer.need.paid}"
+        asked += f", for at most {rounded(limits.usd)} USD for {answer.workload.paid}"
     return asked
 
 
@@ -146,9 +146,9 @@ def many(count: int, groups: int) -> str:
     return f"{groups:,} x {count}" if groups > 1 else f"{count:,}"
 
 
-def time_of(reckoned: Reckoned) -> str:
+def time_of(derived: Derived) -> str:
     """ "11.9 ms", "17.1 years"."""
-    return duration(reckoned.value) if reckoned.unit == "h" else reckoned.quantity.number
+    return duration(derived.value) if derived.unit == "h" else derived.quantity.number
 
 
 def duration(hours: float) -> str:

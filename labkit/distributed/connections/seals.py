@@ -29,19 +29,19 @@ class Seals:
     def __init__(self, key: bytes, calls: bool) -> None:
         self._key = key
         self._own, self._other = (b"caller", b"listener") if calls else (b"listener", b"caller")
-        self._said = self._heard = 0
+        self._sent = self._received = 0
 
     def seal(self, frame: bytes) -> bytes:
         """The seal of the frame that is sent next."""
-        seal = self._seal(self._own, self._said, frame)
-        self._said += 1
+        seal = self._seal(self._own, self._sent, frame)
+        self._sent += 1
         return seal
 
     def check(self, frame: bytes, seal: bytes) -> None:
         """Raises ForgedError unless the other end has sent this frame next."""
-        if not hmac.compare_digest(seal, self._seal(self._other, self._heard, frame)):
+        if not hmac.compare_digest(seal, self._seal(self._other, self._received, frame)):
             raise ForgedError("A frame came that the other end has not sent, or not now.")
-        self._heard += 1
+        self._received += 1
 
     def _seal(self, speaker: bytes, number: int, frame: bytes) -> bytes:
         made = hmac.new(self._key, speaker + number.to_bytes(NUMBER, "big"), "sha256")

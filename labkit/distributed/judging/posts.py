@@ -77,7 +77,7 @@ class Raised:
     """An exception in a rank."""
 
     kind: str
-    said: str
+    message: str
     line: Line | None
 
 

@@ -17,7 +17,7 @@ from labkit.checks.items import (
 )
 from labkit.checks.lesson_files import exercise
 from labkit.checks.phrasing import counted
-from labkit.distributed.judging.rank_judge import Again, ByRank, RankJudge
+from labkit.distributed.judging.rank_judge import ByRank, RankJudge, RepeatedInputs
 from labkit.distributed.judging.rank_results import (
     MOST_RANKS,
     groups_of,
@@ -114,7 +114,7 @@ def ranks_cases(
         names = [name for name, (ranks, *_) in sizes.items() if ranks > 1]
         name = names[0] if names else next(iter(sizes))
         ranks, *more = sizes[name]
-        again = Again(drawn(name, ranks, rng, *more))
+        again = RepeatedInputs(drawn(name, ranks, rng, *more))
         again.then = [drawn(name, ranks, rng, *sizes) for sizes in (more, *then)]
         yield Case(f"{name} again ({counted(ranks, 'rank')})", (again,))
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from labkit.checks.course_version import course_functions
 from labkit.checks.equality import equal
-from labkit.checks.handed_on import handed_on_functions
 from labkit.checks.items import (
+    CostLimitExceeded,
     Refused,
-    TooDear,
     Unsolved,
     Unsteady,
     refuse_no_function,
@@ -43,7 +43,7 @@ AGAIN = (
 )
 
 
-class Again(tuple):
+class RepeatedInputs(tuple):
     """What the ranks get for a first call, and in `then` what they get for each later one."""
 
     then: Sequence[ByRank] = ()
@@ -91,7 +91,7 @@ class RankJudge:
         return returned(_values(run), self._expected(inputs), self.results)
 
     def judged(self, packed: bytes, by_rank: ByRank, endless: list) -> tuple[np.ndarray, ...]:
-        """What a function gives back; TooDear where it is right, and `demand` finds fault.
+        """What a function returns; CostLimitExceeded where it is right, and `demand` finds fault.
 
         Unsteady where it is right, and its type is not, or a later call's result.
         """
@@ -104,12 +104,12 @@ class RankJudge:
         if not self._right(outputs, expected):
             if all(seat.ended.untouched for seat in run.referee.seats):
                 raise Unsolved("the function returns None")
-        elif isinstance(by_rank, Again):
+        elif isinstance(by_rank, RepeatedInputs):
             self._refuse_kept(run, by_rank.then, expected, outputs)
         elif self.demand is not None:
             sentence = self.demand(run.referee.traffic(by_rank))
             if sentence:
-                raise TooDear(sentence)
+                raise CostLimitExceeded(sentence)
         return outputs
 
     def _other_type(self, got: Sequence, expected: Sequence, by_rank: ByRank) -> str | None:
@@ -175,14 +175,14 @@ class RankJudge:
         from labkit.distributed.judging.refereed_run import run_ranks  # loads PyTorch
 
         run = run_ranks(self._jobs(packed, by_rank))
-        for rank, said in enumerate(run.said):
-            for line in said.splitlines():
+        for rank, printed in enumerate(run.printed):
+            for line in printed.splitlines():
                 print(f"[rank {rank}] {line}")
         seats = run.referee.seats
         if found := verdict(run.referee, self._names, self.forbidden):
             if any(seat.ended and seat.ended.endless for seat in seats):
                 endless.append(found.refused())
-            if isinstance(by_rank, Again):
+            if isinstance(by_rank, RepeatedInputs):
                 found = found._replace(details=(*found.details, AGAIN))
             raise found.refused()
         return run
@@ -191,7 +191,7 @@ class RankJudge:
         from labkit.distributed.judging.refereed_rank import RefereedJob
 
         ranks = len(by_rank)
-        calls = [by_rank, *by_rank.then] if isinstance(by_rank, Again) else [by_rank]
+        calls = [by_rank, *by_rank.then] if isinstance(by_rank, RepeatedInputs) else [by_rank]
         sources = _sources(packed)
         return [
             RefereedJob(
@@ -217,7 +217,7 @@ class RankJudge:
 
         try:
             alone = packed(answer, ())
-            known = handed_on_functions("distributed", own)
+            known = course_functions("distributed", own)
             free = tuple(one for one in known if _is_used(one, alone) and _can_travel(one))
             return packed(answer, (free, self.given, own))
         except LaunchError as error:

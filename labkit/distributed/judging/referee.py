@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from labkit.distributed.judging.posts import Ask, Done, Ended, Post, Wait, Where
-from labkit.distributed.judging.traffic import Call, Carried, Together, Traffic
+from labkit.distributed.judging.traffic import Call, CollectiveCall, DeliveredMessage, Traffic
 
 MOST_POSTS = 5_000  # of a rank in one case
 MOST_TESTS = 500  # in a row, while all others wait: then it waits, too
@@ -86,8 +86,8 @@ class Referee:
         self._sent: dict[tuple[int, int, int], deque] = defaultdict(deque)
         self._wanted: dict[tuple[int, int, int], deque] = defaultdict(deque)
         self._from_any: list[Operation] = []
-        self._messages: list[Carried] = []
-        self._together: list[Together] = []
+        self._messages: list[DeliveredMessage] = []
+        self._together: list[CollectiveCall] = []
 
     def hear(self, rank: int, said: Post | Wait | Ask | Ended) -> dict[int, Done | bool]:
         """What a rank says; returns the answers that are due, by the rank that gets them."""
@@ -189,7 +189,7 @@ class Referee:
             self.faults.append((sent, wanted))
             return
         order = 1 + max(sent.clock, wanted.clock)
-        self._messages.append(Carried(order, sent.rank, wanted.rank, sent.post.size))
+        self._messages.append(DeliveredMessage(order, sent.rank, wanted.rank, sent.post.size))
         sent.done, wanted.done = Done(), Done((sent.post.data,), sent.rank)
         sent.order = wanted.order = order
 
@@ -207,7 +207,7 @@ class Referee:
         order = 1 + max(call.clock for call in calls)
         late = any(call.post.late for call in calls)
         post = first.post
-        self._together.append(Together(post.name, post.size, order, post.root, late))
+        self._together.append(CollectiveCall(post.name, post.size, order, post.root, late))
         for call in calls:
             call.done, call.order = Done(tuple(one.post.data for one in calls)), order
 

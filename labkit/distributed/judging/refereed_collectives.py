@@ -132,9 +132,9 @@ def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, gro
     _refuse_other_sizes("scatter_list", parts, tensor)
     given = torch.cat([part.detach().reshape(-1) for part in parts]) if parts else None
 
-    def finish(found):
-        size = len(found[root]) // line().ranks
-        fill(tensor, found[root][line().rank * size : (line().rank + 1) * size])
+    def finish(parts):
+        size = len(parts[root]) // line().ranks
+        fill(tensor, parts[root][line().rank * size : (line().rank + 1) * size])
 
     return _together("scatter", tensor, given, finish, async_op, root=root)
 

@@ -42,7 +42,7 @@ from labkit.distributed.judging.referee_line import RefereeLine
 from labkit.distributed.judging.refereed_torch import FUNCTIONS, install
 from labkit.distributed.launching.rank import end_with, lead_group, speak_through
 
-MOST_SAID = 2_000  # characters of an exception's text
+MOST_MESSAGE = 2_000  # characters of an exception's text
 WHOLE = ("torch", "torch.distributed", "torch.distributed.distributed_c10d")
 
 
@@ -237,7 +237,7 @@ def _with_all(forbidden: tuple[str, ...]) -> tuple[str, ...]:
 
 def _text(error: BaseException) -> str:
     try:
-        return str(error)[:MOST_SAID]
+        return str(error)[:MOST_MESSAGE]
     except Exception:  # an exception class of the learner's own
         return ""
 

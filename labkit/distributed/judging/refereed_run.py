@@ -1,7 +1,7 @@
 """The rank processes of one case, and the referee between them.
 
     run = run_ranks(jobs)           # one RefereedJob for each rank
-    run.referee.seats, run.said
+    run.referee.seats, run.printed
 
 Whatever happens, no process is left behind.
 """
@@ -38,15 +38,15 @@ class Player:
     talk: Connection
     output: Connection
     lifeline: Connection
-    said: bytearray = field(default_factory=bytearray)
+    printed: bytearray = field(default_factory=bytearray)
 
 
 @dataclass(frozen=True)
 class RefereedRun:
-    """What came of a case; `said` is what each rank printed."""
+    """What came of a case; `printed` is what each rank printed."""
 
     referee: Referee
-    said: list[str]
+    printed: list[str]
 
 
 def run_ranks(jobs: list[RefereedJob]) -> RefereedRun:
@@ -65,7 +65,7 @@ def run_ranks(jobs: list[RefereedJob]) -> RefereedRun:
         _hear_the_last(players)
     finally:
         _end(players)
-    return RefereedRun(referee, [player.said.decode("utf-8", "replace") for player in players])
+    return RefereedRun(referee, [player.printed.decode("utf-8", "replace") for player in players])
 
 
 def _started(job: RefereedJob) -> Player:
@@ -148,7 +148,7 @@ def _answer(players: list[Player], answers: dict) -> bool:
 
 def _take_output(player: Player) -> None:
     chunk = os.read(player.output.fileno(), CHUNK)
-    player.said += chunk[: max(PRINTED - len(player.said), 0)]
+    player.printed += chunk[: max(PRINTED - len(player.printed), 0)]
     if not chunk:
         player.output.close()
 

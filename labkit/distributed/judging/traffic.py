@@ -6,7 +6,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, order=True)
-class Carried:
+class DeliveredMessage:
     """A message that one rank sent and another received.
 
     order  1 + the number of messages that had to come before it, one after the other: a message
@@ -21,7 +21,7 @@ class Carried:
 
 
 @dataclass(frozen=True)
-class Together:
+class CollectiveCall:
     """A collective of torch.distributed that all ranks called.
 
     name   "all_reduce" and so on
@@ -67,8 +67,8 @@ class Traffic:
 
     ranks: int
     inputs: tuple[Any, ...]
-    messages: tuple[Carried, ...]
-    collectives: tuple[Together, ...]
+    messages: tuple[DeliveredMessage, ...]
+    collectives: tuple[CollectiveCall, ...]
     calls: tuple[tuple[Call, ...], ...]
 
     @property

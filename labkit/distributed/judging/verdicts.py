@@ -60,10 +60,10 @@ def _all(referee: Referee, names: Sequence[str], forbidden: tuple[str, ...]) -> 
             yield _died(rank, seat.died)
     for rank, how in ended:
         if how.raised:
-            said = f"{how.raised.kind}: {how.raised.said}".removesuffix(": ")
+            raised = f"{how.raised.kind}: {how.raised.message}".removesuffix(": ")
             where = line_blocks(how.raised.line)
             sentence = f"The function raises {how.raised.kind} in rank {rank}."
-            yield Verdict(sentence, (Code(said), *where))
+            yield Verdict(sentence, (Code(raised), *where))
     for rank, how in ended:
         if how.endless:
             line = how.endless if isinstance(how.endless, Line) else None

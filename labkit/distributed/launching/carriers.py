@@ -29,15 +29,15 @@ def let_go() -> None:
 def _carriers() -> list[Path]:
     if not THREADS.is_dir():
         return []
-    return [thread for thread in THREADS.iterdir() if _said(thread / "comm").strip() == NAME]
+    return [thread for thread in THREADS.iterdir() if _text_of(thread / "comm").strip() == NAME]
 
 
 def _runs(thread: Path) -> bool:
     """Whether it runs or would, if a core were free: R behind the name in brackets."""
-    return _said(thread / "stat").rpartition(") ")[2].startswith("R")
+    return _text_of(thread / "stat").rpartition(") ")[2].startswith("R")
 
 
-def _said(file: Path) -> str:
+def _text_of(file: Path) -> str:
     """What the system says of a thread; nothing of one that has ended."""
     try:
         return file.read_text()

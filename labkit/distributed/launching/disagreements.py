@@ -61,7 +61,7 @@ class Comparison:
             calls = dict(sorted(self.open[key].items()))
             is_message, place, ends = key
             if not is_message:
-                return f"Ranks disagree: {_said(calls, place, ends)}."
+                return f"Ranks disagree: {_callers(calls, place, ends)}."
             source, target, _ = ends
             if target not in self.anywhere:
                 return (
@@ -120,7 +120,7 @@ def missing(ledgers: Sequence[Sequence[Call]], returned: Iterable[int] = ()) -> 
         }
         if calls:
             late = [rank for rank in ranks if rank not in calls]
-            said.append(f"{_said(calls, place, group)}; {_without(late, place - 1, returned)}.")
+            said.append(f"{_callers(calls, place, group)}; {_without(late, place - 1, returned)}.")
     lone = [_lone(pair, returned) for pair in _pairs(ledgers)]
     return said + [sentence for sentence in lone if sentence][:MOST]
 
@@ -152,7 +152,7 @@ def _size(call: Call) -> tuple[str, int]:
     return call.tensor.partition("[")[0], call.numbers
 
 
-def _said(calls: Mapping[int, Call], place: int, group: tuple[int, ...]) -> str:
+def _callers(calls: Mapping[int, Call], place: int, group: tuple[int, ...]) -> str:
     """Who calls what as a group's collective number `place`."""
     whose = f" of the group {list(group)}" if group else ""
     callers = defaultdict(list)

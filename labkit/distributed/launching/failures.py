@@ -43,7 +43,7 @@ def failure(ranks: Iterable[RankProcess]) -> str | None:
 def failure_text(name: str, failure: Failure) -> str:
     """Who raised what, with the traceback."""
     return (
-        f"{name[0].upper()}{name[1:]} raised {failure.kind}: {failure.said}\n\n"
+        f"{name[0].upper()}{name[1:]} raised {failure.kind}: {failure.message}\n\n"
         f"Traceback of {name} (most recent call last):\n{_lines(failure)}"
     )
 
@@ -97,8 +97,8 @@ def _order(rank: RankProcess) -> tuple[int, float]:
     """Causes before consequences, and among equals by time."""
     if rank.died is not None:
         return 0, 0.0
-    said = rank.answer.failure.said
-    return int(any(words in said for words in CONSEQUENCES)), rank.answer.moment
+    message = rank.answer.failure.message
+    return int(any(words in message for words in CONSEQUENCES)), rank.answer.moment
 
 
 def exit_text(code: int) -> str:
@@ -111,7 +111,7 @@ def exit_text(code: int) -> str:
 def _lines(failure: Failure) -> str:
     """The traceback; the source is read here, where a notebook's cells are known."""
     frames = [traceback.FrameSummary(*frame) for frame in failure.frames]
-    return "".join(traceback.format_list(frames)) + f"{failure.kind}: {failure.said}"
+    return "".join(traceback.format_list(frames)) + f"{failure.kind}: {failure.message}"
 
 
 def _where(stack: str) -> str:

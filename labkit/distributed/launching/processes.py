@@ -2,7 +2,7 @@
 
     with Processes(job, call) as processes:
         processes.listen(60, look)
-        processes.ranks[0].answer, processes.ranks[0].said
+        processes.ranks[0].answer, processes.ranks[0].printed
 
 Whatever happens inside the `with` block, no process of it is left behind.
 """
@@ -45,7 +45,7 @@ class RankProcess:
 
     begun    whether it has called its function
     result   a file that takes what its function returns
-    said     its output, as bytes
+    printed  its output, as bytes
     answer   how its function ended, once it has
     died     its exit code, if it ended without an answer
     """
@@ -57,7 +57,7 @@ class RankProcess:
     lifeline: Connection
     result: SharedFile
     begun: bool = False
-    said: bytearray = field(default_factory=bytearray)
+    printed: bytearray = field(default_factory=bytearray)
     answer: Answer | None = None
     died: int | None = None
 
@@ -110,7 +110,7 @@ class RankProcess:
         if self.output.closed or not self.output.poll():
             return
         chunk = os.read(self.output.fileno(), CHUNK)
-        self.said += chunk
+        self.printed += chunk
         if not chunk:
             self.output.close()
 
@@ -157,22 +157,22 @@ class Processes:
 
     def ask_where(self) -> dict[int, str]:
         """Where in its program each running rank is, innermost call first, as faulthandler says."""
-        before = {rank.number: len(rank.said) for rank in self.ranks if rank.running}
+        before = {rank.number: len(rank.printed) for rank in self.ranks if rank.running}
         for number in before:
             with suppress(ProcessLookupError):  # it has died just now
                 os.kill(self.ranks[number].process.pid, signal.SIGUSR1)
         self._hear_for(
             STACK_PATIENCE,
             until=lambda: all(
-                b" in run_rank" in self.ranks[n].said[start:] or not self.ranks[n].running
+                b" in run_rank" in self.ranks[n].printed[start:] or not self.ranks[n].running
                 for n, start in before.items()
             ),
         )
         stacks = {}
         for number, start in before.items():
             rank = self.ranks[number]
-            stacks[number] = rank.said[start:].decode("utf-8", "replace")
-            del rank.said[start:]
+            stacks[number] = rank.printed[start:].decode("utf-8", "replace")
+            del rank.printed[start:]
         return stacks
 
     def _hear_for(self, seconds: float, until=lambda: False) -> None:

@@ -63,7 +63,7 @@ class Failure:
     """An exception, as it can travel: its text, and where it was raised."""
 
     kind: str
-    said: str
+    message: str
     frames: list[tuple[str, int, str]]  # file, line and function, outermost first
 
 

@@ -47,11 +47,12 @@ class Screen:
         A bar of tqdm returns to the beginning of its line, where its next state replaces it.
         """
         start = self.shown[rank.number]
-        returned = rank.said.rfind(b"\r", start, len(rank.said) - 1)  # the last may be of "\r\n"
-        whole = max(rank.said.rfind(b"\n", start), returned) + 1
+        but_last = len(rank.printed) - 1  # the last may be of "\r\n"
+        returned = rank.printed.rfind(b"\r", start, but_last)
+        whole = max(rank.printed.rfind(b"\n", start), returned) + 1
         self.shown[rank.number] = max(start, whole)
         text = ""
-        for line in rank.said[start:whole].splitlines(keepends=True):
+        for line in rank.printed[start:whole].splitlines(keepends=True):
             if line != b"\r":
                 end = "\r" if line.endswith(b"\r") else "\n"
                 text += self._line(rank, line.rstrip(b"\r\n"), end)
@@ -59,14 +60,14 @@ class Screen:
 
     def _rest(self, rank: RankProcess) -> str:
         """The last line, which has no end."""
-        rest = rank.said[self.shown[rank.number] :].rstrip(b"\r")
-        self.shown[rank.number] = len(rank.said)
+        rest = rank.printed[self.shown[rank.number] :].rstrip(b"\r")
+        self.shown[rank.number] = len(rank.printed)
         return self._line(rank, rest, "\n") if rest else ""
 
-    def _line(self, rank: RankProcess, said: bytes, end: str) -> str:
+    def _line(self, rank: RankProcess, line: bytes, end: str) -> str:
         above = "" if self.returned in (None, rank.number) else "\n"
         self.returned = rank.number if end == "\r" else None
-        return f"{above}[rank {rank.number}] {said.decode('utf-8', 'replace')}{end}"
+        return f"{above}[rank {rank.number}] {line.decode('utf-8', 'replace')}{end}"
 
 
 def _print(text: str) -> None:

@@ -35,7 +35,7 @@ class Program:
     process: subprocess.Popen
     output: Path
 
-    def said(self) -> str:
+    def printed(self) -> str:
         """What it has printed so far, errors included."""
         return self.output.read_text("utf-8", "replace")
 
@@ -59,13 +59,13 @@ class Program:
         end = time.monotonic() + timeout
         while time.monotonic() < end:
             ended = self.process.poll() is not None
-            said = self.said()
-            if words in said:
-                return said
+            printed = self.printed()
+            if words in printed:
+                return printed
             if ended:
-                raise LaunchError(self._told(f"ended before it said {words!r}"))
+                raise LaunchError(self._with_output(f"ended before it said {words!r}"))
             time.sleep(PAUSE)
-        raise LaunchError(self._told(f"did not say {words!r} within {timeout:g} s"))
+        raise LaunchError(self._with_output(f"did not say {words!r} within {timeout:g} s"))
 
     def wait(self, timeout: float) -> str:
         """Waits until it ends well; returns what it has printed.
@@ -75,10 +75,10 @@ class Program:
         try:
             code = self.process.wait(timeout)
         except subprocess.TimeoutExpired:
-            raise LaunchError(self._told(f"did not end within {timeout:g} s")) from None
+            raise LaunchError(self._with_output(f"did not end within {timeout:g} s")) from None
         if code:
-            raise LaunchError(self._told(f"ended with exit code {code}"))
-        return self.said()
+            raise LaunchError(self._with_output(f"ended with exit code {code}"))
+        return self.printed()
 
     def _relatives(self) -> list[int]:
         """The ids of the processes of its group that still run; none on a host that is gone."""
@@ -93,9 +93,9 @@ class Program:
                     relatives.append(pid)
         return relatives
 
-    def _told(self, fate: str) -> str:
+    def _with_output(self, fate: str) -> str:
         """A sentence, and the last lines that it printed."""
-        lines = self.said().splitlines()[-LAST_LINES:]
+        lines = self.printed().splitlines()[-LAST_LINES:]
         return "\n".join([f"`{' '.join(self.command)}` on {self.host.address} {fate}.", *lines])
 
 

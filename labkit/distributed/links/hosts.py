@@ -213,10 +213,10 @@ def _awaited(processes: Sequence[subprocess.Popen], timeout: float) -> str | Non
     return f"Not all hosts ended within {timeout:g} s, so that they were ended."
 
 
-def _by_host(said: Sequence[str]) -> list[str]:
+def _by_host(outputs: Sequence[str]) -> list[str]:
     """The last lines of each host's output, behind its number."""
     lines = []
-    for node, text in enumerate(said):
+    for node, text in enumerate(outputs):
         lines += [f"[host {node}] {line}" for line in text.splitlines()[-30:]]
     return lines
 

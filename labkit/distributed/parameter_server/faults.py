@@ -152,7 +152,7 @@ def run_with_fault(
                 f"The training of {steps} steps ended before {fault.role} came to {fault.after}: "
                 "choose a smaller number."
             )
-        restored = _bring_back(cluster, fault.role, options.get("saving"))
+        restored = _recover(cluster, fault.role, options.get("saving"))
     run = training.finish()
     kind, _, number = fault.role.partition(" ")
     log = run.logs[0 if kind == "worker" else int(number)]
@@ -185,20 +185,20 @@ def after_push(
         if saving is not None and sum(shard.finished) % saving.every == 0:
             save_checkpoint(saving.path(name), *shard.state())
         if taken in own:
-            _suffer(own[taken])
+            _inject(own[taken])
 
     return after
 
 
-def doomed(job: Job, name: str, faults: Sequence[Fault]) -> Job:
+def with_faults(job: Job, name: str, faults: Sequence[Fault]) -> Job:
     """The worker's job, in which it dies where a fault says so."""
     for fault in faults:
         if fault.role == name:
-            return _Doomed(job, fault.after)
+            return _FailingJob(job, fault.after)
     return job
 
 
-class _Doomed:
+class _FailingJob:
     """A job whose process ends with a gradient that nobody has seen."""
 
     def __init__(self, job: Job, after: int) -> None:
@@ -210,11 +210,11 @@ class _Doomed:
         """The job's own, and the end."""
         found = self.job.gradient(flat, worker, step, workers)
         if step >= self.after:
-            _suffer("die")
+            _inject("die")
         return found
 
 
-def _suffer(deed: str) -> None:
+def _inject(deed: str) -> None:
     if deed == "die":
         os.kill(os.getpid(), signal.SIGKILL)
     if deed == "lose the answer":
@@ -222,7 +222,7 @@ def _suffer(deed: str) -> None:
     threading.Event().wait()  # nobody will set it
 
 
-def _bring_back(cluster: Cluster, role: str, saving: Saving | None) -> int | None:
+def _recover(cluster: Cluster, role: str, saving: Saving | None) -> int | None:
     """A dead worker, or a dead server without a copy: the gradients in its checkpoint, if any."""
     kind, _, number = role.partition(" ")
     if kind == "worker":

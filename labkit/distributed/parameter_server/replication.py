@@ -19,8 +19,8 @@ ended does not come back during the training; with either, two servers could ser
 that is silent or not reached may be alive: nothing is acknowledged then.
 
 So is a stranger who has taken a dead copy's port: he reads and changes nothing, but the training
-ends. A cluster of this machine has no ports (processes/crew.py). Where roles are started one by
-one, as by train_ps.py, any user of the copy's host can do so. Lesson faults.
+ends. A cluster of this machine has no ports (processes/role_group.py). Where roles are started one
+by one, as by train_ps.py, any user of the copy's host can do so. Lesson faults.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class Copy:
         )
 
 
-class Standing:
+class ReplicaState:
     """What a server is: it serves, or follows another as its copy.
 
     state   "waits" for the server that it is the copy of, "follows" it, "serves", or is "deposed"

@@ -31,7 +31,7 @@ from labkit.distributed.connections.seals import ForgedError, Seals
 from labkit.distributed.parameter_server.errors import ServerError, WireError
 from labkit.distributed.parameter_server.protocol.talk import Talk
 from labkit.distributed.parameter_server.protocol.wire import Wire
-from labkit.distributed.parameter_server.replication import Standing, Unanswered
+from labkit.distributed.parameter_server.replication import ReplicaState, Unanswered
 
 if TYPE_CHECKING:
     from labkit.distributed.parameter_server.shard import Shard
@@ -74,7 +74,7 @@ class Server:
         self.address = path or f"{host}:{listener.getsockname()[1]}"
         self.checkpoint = checkpoint
         self.is_copy = is_copy
-        self.standing = Standing(is_copy)
+        self.replica_state = ReplicaState(is_copy)
         self.stopped = threading.Event()
         self.greeted: set[int] = set()
         self._serving = threading.Condition()
@@ -90,7 +90,7 @@ class Server:
         """Answers for this shard from now on; fingerprint says of which model it is a part."""
         with self._serving:
             self._shard, self._fingerprint = shard, fingerprint
-            self.standing = Standing(self.is_copy)
+            self.replica_state = ReplicaState(self.is_copy)
             self._serving.notify_all()
 
     @property

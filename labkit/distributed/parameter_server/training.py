@@ -21,13 +21,13 @@ from labkit.distributed.parameter_server.run import Run, run_of
 
 if TYPE_CHECKING:
     from labkit.distributed.parameter_server.arrivals import Arrivals
-    from labkit.distributed.parameter_server.processes.crew import Crew
+    from labkit.distributed.parameter_server.processes.role_group import RoleGroup
 
 GLANCE = 0.01  # seconds between two looks at a server's count
 
 
 class Training:
-    """What a crew does by the order `given`.
+    """What the roles do by the order `given`.
 
     fingerprint   of its model
     secret        of its cluster
@@ -39,7 +39,7 @@ class Training:
 
     def __init__(
         self,
-        crew: Crew,
+        role_group: RoleGroup,
         given: Begin,
         fingerprint: str,
         secret: bytes,
@@ -49,7 +49,7 @@ class Training:
         self.given = given
         self.over = False
         self.acknowledged = 0
-        self._crew, self._arrivals = crew, arrivals
+        self._roles, self._arrivals = role_group, arrivals
         self._limit, self._end = limit, time.monotonic() + limit
         self._working: set[str] = set()
         self._fingerprint, self._secret = fingerprint, secret
@@ -57,7 +57,7 @@ class Training:
 
     def go(self, worker: str) -> None:
         """Lets a worker begin that has prepared."""
-        self._crew[worker].tell(Go())
+        self._roles[worker].tell(Go())
         self._working.add(worker)
 
     def applied(self) -> int:
@@ -77,9 +77,9 @@ class Training:
 
     def until_dead(self, name: str) -> bool:
         """Waits until a role has died, or all workers have ended; whether it has died."""
-        while self._crew[name].died is None and self._working:
+        while self._roles[name].died is None and self._working:
             self._hear(GLANCE)
-        return self._crew[name].died is not None
+        return self._roles[name].died is not None
 
     def finish(self) -> Run:
         """Waits for all workers that live, and returns what the servers have noted.
@@ -93,7 +93,7 @@ class Training:
         with self._asking():
             logs = [link.log() for link in self._looks()]
         self.over = True
-        self._crew.show_output()
+        self._roles.show_output()
         return run_of(logs, self._arrivals)
 
     def _looks(self) -> list[Link]:
@@ -107,24 +107,24 @@ class Training:
     @contextmanager
     def _asking(self) -> Iterator[None]:
         """Where a server does not answer, or somebody interrupts, all roles end."""
-        with self._crew.interruptible():
+        with self._roles.interruptible():
             try:
                 yield
             except ServerError as error:
-                self._crew.fail(str(error))
+                self._roles.fail(str(error))
 
     def _hear(self, seconds: float) -> None:
         """Until a worker ends, or so many seconds are over."""
-        self._crew.hear(lambda: bool(self._ended()), seconds)
+        self._roles.hear(lambda: bool(self._ended()), seconds)
         for name in self._ended():
-            answers = self._crew[name].answers
+            answers = self._roles[name].answers
             self.acknowledged += sum(said.value for said in answers)
             answers.clear()
             self._working.discard(name)
         if self._working and time.monotonic() > self._end:
             names = ", ".join(sorted(self._working))
-            self._crew.fail(f"{names} did not end within {self._limit:g} s, and were ended.")
+            self._roles.fail(f"{names} did not end within {self._limit:g} s, and were ended.")
 
     def _ended(self) -> list[str]:
-        roles = [self._crew[name] for name in self._working]
+        roles = [self._roles[name] for name in self._working]
         return [role.name for role in roles if role.answers or role.died is not None]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import isfinite
 from numbers import Integral, Real
 
-from labkit.distributed.pipeline.schedules import FORWARD, Schedule, Work, in_turn, needs
+from labkit.distributed.pipeline.schedules import FORWARD, Schedule, Work, execution_order, needs
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def predict(
     ends: dict[tuple[int, Work], float] = {}
     spans: Spans = [[] for _ in range(schedule.stages)]
     free = [0.0] * schedule.stages
-    for stage, work in in_turn(schedule.orders):
+    for stage, work in execution_order(schedule.orders):
         needed = needs(stage, work, schedule.stages)
         ready = 0.0
         if needed is not None:

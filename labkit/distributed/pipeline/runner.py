@@ -94,7 +94,7 @@ Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 
 @dataclass
-class Ran:
+class StepResult:
     """One step, as one stage saw it.
 
     loss      the mean over the batch, in the last stage; None in the others
@@ -117,7 +117,7 @@ def run(
     ranks: Sequence[int] | None = None,
     capacity: int = 1,
     loss: Loss = loss_of,
-) -> Ran:
+) -> StepResult:
     """One step of this rank; gradients are added to those that the weights have.
 
     stage      a `Stage`, or what has its `stage`, `stages` and `width`
@@ -184,7 +184,7 @@ class _Step:
         self.previous: Outbox | None = None
         self.next: Outbox | None = None
         self.kept: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
-        self.ran = Ran()
+        self.ran = StepResult()
 
     @property
     def is_first(self) -> bool:

@@ -42,7 +42,7 @@ class Schedule:
             raise ValueError(f"The schedule {self.name} is empty: no stage has any work.")
         for stage, order in enumerate(self.orders):
             _refuse_other_than_once(stage, order, self.micro_batches, self.trains)
-        in_turn(self.orders)
+        execution_order(self.orders)
 
     @property
     def stages(self) -> int:
@@ -126,7 +126,7 @@ def needs(stage: int, work: Work, stages: int) -> tuple[int, Work] | None:
     return stage, Work(FORWARD, work.batch)
 
 
-def in_turn(orders: Sequence[Order]) -> list[tuple[int, Work]]:
+def execution_order(orders: Sequence[Order]) -> list[tuple[int, Work]]:
     """All work of all stages, each piece after those that it needs.
 
     Raises ValueError where stages would wait for each other for ever.

@@ -74,7 +74,7 @@ def with_old_api(cluster: TfCluster) -> str:
     It is ended then: to close, its session waits for two minutes.
     """
     text = with_free_ports(FOUR_NAMES.replace(TODAY, OLD_API))
-    return try_program(cluster, text, until="the weight is").said.splitlines()[-1]
+    return try_program(cluster, text, until="the weight is").printed.splitlines()[-1]
 
 
 def names_today(cluster: TfCluster) -> dict[str, list[bool]]:
@@ -82,7 +82,7 @@ def names_today(cluster: TfCluster) -> dict[str, list[bool]]:
     text = "import json\nimport tensorflow as tf\n"
     text += "places = (tf.train, tf.compat.v1.train)\n"
     text += f"print(json.dumps([[hasattr(x, name) for x in places] for name in {NAMES!r}]))\n"
-    last = try_program(cluster, text).said.splitlines()[-1]
+    last = try_program(cluster, text).printed.splitlines()[-1]
     return dict(zip(NAMES, json.loads(last), strict=True))
 
 
@@ -94,5 +94,5 @@ def one_script(cluster: TfCluster) -> Waiting:
     text = with_free_ports(ONE_SCRIPT)
     tried = try_program(cluster, text, until="has begun")
     line = text.splitlines()[tried.line - 1].strip() if tried.line else ""
-    printed = [words for words in tried.said.splitlines() if words.endswith("has begun")]
+    printed = [words for words in tried.printed.splitlines() if words.endswith("has begun")]
     return Waiting(tried.line, line, printed)

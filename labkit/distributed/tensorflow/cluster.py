@@ -130,7 +130,7 @@ class TfCluster(TfProcesses):
                     return name
             if self.code(COORDINATOR) is not None:
                 break
-        raise LaunchError(f"No worker paused within {timeout:g} s. {self.told(COORDINATOR)}")
+        raise LaunchError(f"No worker paused within {timeout:g} s. {self.why_ended(COORDINATOR)}")
 
     def release(self) -> None:
         """Lets the worker that is paused go on."""
@@ -155,7 +155,7 @@ class TfCluster(TfProcesses):
                 f"The coordinator did not end within {timeout:g} s, and was ended. {self._states()}"
             )
         if not self._report.exists():
-            raise LaunchError(f"The coordinator failed. {self.told(COORDINATOR)}")
+            raise LaunchError(f"The coordinator failed. {self.why_ended(COORDINATOR)}")
         said = json.loads(self._report.read_text("utf-8"))
         if said["error"]:
             self._start_paused_again()
@@ -188,12 +188,14 @@ class TfCluster(TfProcesses):
         gone = [name for name in self.names if self.code(name) is not None]
         if not gone:
             return "All servers and workers are running."
-        return " ".join(f"{name} had ended before; {self.told(name)}" for name in gone)
+        return " ".join(f"{name} had ended before; {self.why_ended(name)}" for name in gone)
 
 
 def find_program() -> Path:
     """train_tf_ps.py of chapter 4, or the one that was installed with labkit."""
-    places = [ROOT / "chapters" / "04_distributed", Path(sys.prefix) / "share" / "labkit"]
+    # Python's own folder has what pip installed, and labkit's what it unpacked elsewhere.
+    installed = [place / "share" / "labkit" for place in (Path(sys.prefix), ROOT)]
+    places = [ROOT / "chapters" / "04_distributed", *installed]
     for place in places:
         if (place / PROGRAM).exists():
             return place / PROGRAM

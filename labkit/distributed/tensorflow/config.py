@@ -118,9 +118,9 @@ def answers(address: str) -> bool:
     return not _silence(address, TRY)
 
 
-def _part(said: object, name: str) -> dict:
+def _part(value: object, name: str) -> dict:
     """One of the two parts of a TF_CONFIG."""
-    part = said.get(name) if isinstance(said, dict) else None
+    part = value.get(name) if isinstance(value, dict) else None
     if not isinstance(part, dict):
         raise TfConfigError(
             f'{VARIABLE} lacks "{name}": it has the form '

@@ -122,7 +122,7 @@ class TfProcesses:
         self._process(name)
         return (self.folder / name / "log").read_text("utf-8", "replace")
 
-    def told(self, name: str) -> str:
+    def why_ended(self, name: str) -> str:
         """A sentence with the line of a process's output that says best why it ended."""
         return f"{name} said: {telling_line(self.log(name))}"
 

@@ -75,7 +75,7 @@ class RecordedCluster:
         found = self.record["programs"].get(without_ports(text))
         if found is None:
             raise LaunchError("This program is not in the record: only those of the lesson are.")
-        return Tried(**found)
+        return Tried(found["said"], found["line"])
 
     def kill(self, name: str) -> None:
         """The kill is in the record."""

@@ -79,13 +79,13 @@ class TfRun:
 class Tried:
     """What came of a program: all that it printed; and where it was, if it had to be ended."""
 
-    said: str
+    printed: str
     line: int | None
 
     @property
     def error(self) -> str:
         """The last line of its traceback; "" if there is none."""
-        return telling_line(self.said) if "Traceback" in self.said else ""
+        return telling_line(self.printed) if "Traceback" in self.printed else ""
 
 
 def telling_line(log: str) -> str:

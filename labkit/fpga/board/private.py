@@ -30,7 +30,7 @@ class PrivateBoard:
 
     machine   what pynq's calls reach
     calls     how often each of them was made: "Mmio.write", "Buffers.allocate" and so on
-    told      what the board refused, in sentences
+    refusals  what the board refused, in sentences
     sent      the bytes of each transfer that was started on the send channel
     received  where the bytes come to of each that was started on the receive channel
     """
@@ -39,7 +39,7 @@ class PrivateBoard:
         self.machine = Machine()
         self.machine.load(design)
         self.calls: Counter[str] = Counter()
-        self.told: list[str] = []
+        self.refusals: list[str] = []
         self.sent: list[bytes] = []
         self.received: list[np.ndarray] = []
         self._design = design
@@ -72,7 +72,7 @@ class PrivateBoard:
 
     def refused(self, sentence: str) -> None:
         """Notes a refusal."""
-        self.told.append(sentence)
+        self.refusals.append(sentence)
 
     def _started(self, channel: Channel, data: np.ndarray) -> None:
         if channel.sending:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from labkit.checks.items import Case, Exercise, NotJudged, Refused, TooDear
+from labkit.checks.items import Case, CostLimitExceeded, Exercise, NotJudged, Refused
 from labkit.checks.lesson_files import exercise
 from labkit.checks.phrasing import counted, refuse_other_parameters
 from labkit.checks.watch.source import learner_line
@@ -142,7 +142,7 @@ class BoardJudge:
         if fault is None and self.demand:
             fault = self.demand(board, *inputs)
         if fault:
-            raise TooDear(fault)
+            raise CostLimitExceeded(fault)
         return result
 
     def _run(self, answer: Callable, inputs: tuple) -> tuple[Any, PrivateBoard, str | None]:
@@ -159,7 +159,7 @@ class BoardJudge:
             try:
                 result = answer(*given, *inputs)
             except Exception as error:
-                raise _told(board, error) or _no_buffer(error) or error from None
+                raise _board_refusal(board, error) or _no_buffer(error) or error from None
             self._refuse_unwaited(board)
             return _copied(result), board, self._fault(result, board)
 
@@ -178,15 +178,15 @@ class BoardJudge:
                 raise Refused(UNWAITED.format(name=channel.name))
 
 
-def _told(board: PrivateBoard, error: Exception) -> Refused | None:
+def _board_refusal(board: PrivateBoard, error: Exception) -> Refused | None:
     """What the board said, with the learner's line; None for an error that is not the board's."""
-    if not board.told or board.told[-1] not in str(error):
+    if not board.refusals or board.refusals[-1] not in str(error):
         return None
     line = learner_line(reversed([*walk_tb(error.__traceback__)]))
     if line is None:
-        return Refused(board.told[-1])
+        return Refused(board.refusals[-1])
     text = f": `{line.text}`" if line.text else "."
-    return Refused(f"{board.told[-1]} It happens in {line}{text}")
+    return Refused(f"{board.refusals[-1]} It happens in {line}{text}")
 
 
 def _no_buffer(error: Exception) -> Refused | None:

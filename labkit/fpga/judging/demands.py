@@ -1,7 +1,7 @@
 """What is demanded of a learner's module whose words are right: rules, cycles, gates, a clock.
 
-Each demand is optional. One that is not met is told in a sentence, as `TooDear`; a tool's own
-words against the module, as `Refused`; that a tool could not work, as `NotJudged`.
+Each demand is optional. One that is not met is told in a sentence, as `CostLimitExceeded`; a
+tool's own words against the module, as `Refused`; that a tool could not work, as `NotJudged`.
 """
 
 import re
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from labkit.checks.items import NotJudged, OfNoCase, Refused, TooDear
+from labkit.checks.items import AnswerLimitExceeded, CostLimitExceeded, NotJudged, Refused
 from labkit.checks.render import Code
 from labkit.fpga import place_and_route, prove, synthesize
 from labkit.fpga.errors import OutOfTime, RTLError, ToolError, ToolMissing
@@ -55,7 +55,7 @@ _MULTIPLIERS = (
 _WIDE = "a factor has {} bits, and a DSP takes 25 by 18: several of them share a wider product."
 
 
-def why_dear(synthesis: Synthesis, limits: Mapping[str, int], text: str) -> str | None:
+def cost_cause(synthesis: Synthesis, limits: Mapping[str, int], text: str) -> str | None:
     """The likely cause, as a sentence; None where the cells and the text show none.
 
     limits   what the exercise limits: its resources, by their names in `synthesis`
@@ -169,7 +169,7 @@ class Demands:
             asked["ours"] = partial(place_and_route, *ours)
         return asked
 
-    def told(self, name: str, answer: str) -> Any:
+    def result(self, name: str, answer: str) -> Any:
         """What a tool says of the learner's module; Refused or NotJudged where it does not."""
         with self.asking(WORDS_RIGHT):
             if name not in self.answers:
@@ -204,23 +204,23 @@ class Demands:
     # --- rules that no input may break
 
     def demand_proof(self, answer: str) -> None:
-        """TooDear where the solver finds an input that breaks a rule, or proves nothing at all.
+        """CostLimitExceeded where the solver finds an input that breaks a rule, or proves nothing.
 
         So what a simulation shows of the same mistake, in this case or another, is told first.
         """
         if self.proves is None:
             return
-        proof: Proof = self.told("proof", answer)
+        proof: Proof = self.result("proof", answer)
         if proof.holds in (FAILS, NOTHING):
             said = f"The words are right, but the solver is not content. {proof.explain()}"
-            raise OfNoCase(said, *drawn(proof))
+            raise AnswerLimitExceeded(said, *drawn(proof))
 
     def shortest_run(self, answer: str) -> list[str | Code]:
         """The shortest run that breaks a rule; nothing where none is asked or found."""
         if self.proves is None:
             return []
         with suppress(NotJudged):
-            proof: Proof = self.told("proof", answer)
+            proof: Proof = self.result("proof", answer)
             if proof.counterexample:
                 return [f"The shortest run that shows it: {proof.explain()}", *drawn(proof)]
         return []
@@ -233,39 +233,39 @@ class Demands:
         return [f"They are counted for {chosen}."] if chosen else []
 
     def demand_few_cycles(self, taken: int, inputs: tuple) -> None:
-        """TooDear where a run without stalls has taken more cycles than the exercise allows."""
+        """CostLimitExceeded where a run without stalls takes more cycles than are allowed."""
         if self.cycles is None:
             return
         enough = self.cycles(*inputs)
         if taken > enough:
-            raise TooDear(
+            raise CostLimitExceeded(
                 f"The words are right, but they take {taken:,} clock cycles, and {enough:,} are "
                 "enough."
             )
 
     def demand_few_gates(self, answer: str) -> None:
-        """TooDear where the synthesised module uses more than the exercise allows."""
+        """CostLimitExceeded where the synthesised module uses more than the exercise allows."""
         if not self.gates:
             return
-        synthesis: Synthesis = self.told("synthesis", answer)
+        synthesis: Synthesis = self.result("synthesis", answer)
         for resource, enough in self.gates.items():
             used = float(getattr(synthesis, resource))
             if used > enough:
-                raise OfNoCase(
+                raise AnswerLimitExceeded(
                     f"The words are right, but the module takes {used:g} {RESOURCES[resource]}, "
                     f"and {enough} are enough.",
                     *self._size(),
-                    *_likely(why_dear(synthesis, self.gates, answer)),
+                    *_likely(cost_cause(synthesis, self.gates, answer)),
                 )
 
     def demand_fast_clock(self, answer: str) -> None:
-        """TooDear where a path between two registers is much longer than in the course's module."""
+        """CostLimitExceeded where a path between two registers is much longer than in ours."""
         if self.clock is None:
             return
-        timing: Timing = self.told("timing", answer)
-        ours: Timing = self.told("ours", answer)
+        timing: Timing = self.result("timing", answer)
+        ours: Timing = self.result("ours", answer)
         if float(timing.fmax) < self.clock * float(ours.fmax):
-            raise OfNoCase(
+            raise AnswerLimitExceeded(
                 f"The words are right, but the highest clock is {timing.fmax.number} on the "
                 f"ECP5, and ours reaches {ours.fmax.number}. Which path between two registers is "
                 "still long?"

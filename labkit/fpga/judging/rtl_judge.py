@@ -12,7 +12,7 @@ import numpy as np
 from labkit.checks.items import Case, Refused, Unsolved
 from labkit.fpga import simulate
 from labkit.fpga.judging.demands import Demands, refused_by_tools
-from labkit.fpga.judging.first_apart import Paragraphs, Words, of_wrong
+from labkit.fpga.judging.first_difference import Paragraphs, Words, of_wrong
 from labkit.fpga.judging.trials import (
     STALLS,
     Bench,
@@ -222,7 +222,7 @@ class RTLJudge:
         )
 
     def judged(self, answer: str, inputs: tuple) -> Any:
-        """The outputs; Refused, TooDear or NotJudged where these say all."""
+        """The outputs; Refused, CostLimitExceeded or NotJudged where these say all."""
         with self.demands.asking():
             simulation, right = self.words(answer, inputs)
             outputs = self.read(simulation, *inputs)
@@ -255,7 +255,7 @@ class RTLJudge:
         return simulation, True
 
     def demand_flow(self, answer: str, inputs: tuple, simulation: Simulation) -> None:
-        """TooDear where it has too little room for words, or its ready waits for valid."""
+        """CostLimitExceeded where it has too little room for words, or ready waits for valid."""
         bench = self.bench(answer, inputs)
         if self.keeps:
             demand_room(bench, simulation, self.ports, self.keeps)

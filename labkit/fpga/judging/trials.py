@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from labkit.checks.items import TooDear, Unsteady
+from labkit.checks.items import CostLimitExceeded, Unsteady
 from labkit.fpga.errors import DoesNotEnd, RTLError, ToolError
-from labkit.fpga.judging.first_apart import Paragraphs, Words, first_apart, table
+from labkit.fpga.judging.first_difference import Paragraphs, Words, first_difference, table
 from labkit.fpga.ports import Ports
 from labkit.fpga.running.jobs import QUIET
 from labkit.fpga.running.stalls import Stalls
@@ -39,7 +39,7 @@ class Tried(NamedTuple):
     """
 
     run: Simulation | None
-    said: tuple[str, Paragraphs] | None
+    fault: tuple[str, Paragraphs] | None
     ended: bool
 
 
@@ -71,16 +71,16 @@ class Bench:
         try:
             mine = self.run(idle=QUIET + int(self.ours.cycles), **options)
         except DoesNotEnd as error:
-            return Tried(error.run, self._said(error.run, options) or (str(error), []), False)
+            return Tried(error.run, self._fault(error.run, options) or (str(error), []), False)
         except ToolError:
             raise
         except RTLError as error:
             return Tried(None, (str(error), []), False)
-        return Tried(mine, self._said(mine, options), True)
+        return Tried(mine, self._fault(mine, options), True)
 
-    def _said(self, mine: Simulation, options: dict) -> tuple[str, Paragraphs] | None:
+    def _fault(self, mine: Simulation, options: dict) -> tuple[str, Paragraphs] | None:
         words = Words(mine, self.read(mine))
-        return first_apart(words, self.right, self.outputs, "stalls" in options)
+        return first_difference(words, self.right, self.outputs, "stalls" in options)
 
 
 def demand_patience(bench: Bench, shortest: Callable[[], Paragraphs]) -> Simulation:
@@ -90,9 +90,9 @@ def demand_patience(bench: Bench, shortest: Callable[[], Paragraphs]) -> Simulat
 
     Returns the run with stalls.
     """
-    stalled, said, _ = bench.tried(stalls=STALLS)
-    if said:
-        headline, details = said
+    stalled, fault, _ = bench.tried(stalls=STALLS)
+    if fault:
+        headline, details = fault
         raise Unsteady(f"{WHEN_STALLED} {headline}", *details, *shortest())
     if stalled.withdrawn:
         happened = unsteady(stalled, int(stalled.cycles))
@@ -112,10 +112,10 @@ def demand_reset(bench: Bench, before: Simulation) -> None:
              that a module without a reset could pass
     """
     for cycles in AGAIN_AFTER:
-        again, said, _ = bench.tried(stalls=STALLS, again_after=cycles)
-        if said is None:
+        again, fault, _ = bench.tried(stalls=STALLS, again_after=cycles)
+        if fault is None:
             continue
-        headline, details = said
+        headline, details = fault
         happened = again and first_other(again, before)
         if happened:
             details = [happened.sentence, table(again, happened.cycle)]
@@ -126,7 +126,7 @@ def demand_reset(bench: Bench, before: Simulation) -> None:
 
 
 def demand_room(bench: Bench, free: Simulation, ports: Ports, keeps: int) -> None:
-    """TooDear where the module takes too few words while nobody takes one from it.
+    """CostLimitExceeded where the module takes too few words while nobody takes one from it.
 
     Unsteady where words are lost meanwhile.
 
@@ -134,9 +134,9 @@ def demand_room(bench: Bench, free: Simulation, ports: Ports, keeps: int) -> Non
     keeps   how many words should find room; of a run with fewer, all of them
     """
     busy = np.repeat([1, 0], [BUSY, FREE])
-    run, said, _ = bench.tried(stalls=dict.fromkeys(ports.streams_out, busy))
-    if said:
-        headline, details = said
+    run, fault, _ = bench.tried(stalls=dict.fromkeys(ports.streams_out, busy))
+    if fault:
+        headline, details = fault
         raise Unsteady(f"{WHEN_STALLED} {headline}", *details)
     for stream in ports.streams_in:
         kept, enough = (_taken(its, stream) for its in (run.trace, free.trace))
@@ -144,7 +144,7 @@ def demand_room(bench: Bench, free: Simulation, ports: Ports, keeps: int) -> Non
         if kept < enough:
             should = f"several should: at least {enough}" if enough > 1 else "one should"
             cycle = _first(run.trace, stream, 1, 0)
-            raise TooDear(
+            raise CostLimitExceeded(
                 f"The words are right, but while the next module is busy, only {kept} word"
                 f"{'s' * (kept != 1)} found room, and {should}.",
                 f"In cycle {cycle} `{stream}` offers a word, and `{stream}_ready` is 0:",
@@ -158,7 +158,7 @@ def _taken(trace: Trace, stream: str) -> int:
 
 
 def demand_early_ready(bench: Bench, ours: Simulation, ports: Ports) -> None:
-    """TooDear where a ready input waits for valid, and that of the course's module does not.
+    """CostLimitExceeded where a ready input waits for valid, and that of our module does not.
 
     ours   the run of the course's module with the same stalls
     """
@@ -167,7 +167,7 @@ def demand_early_ready(bench: Bench, ours: Simulation, ports: Ports) -> None:
         early = _early(ours.trace, stream)
         if early.sum() > ENOUGH_EARLY and not _early(mine.trace, stream).any():
             cycle = _first(mine.trace, stream, 0, 0)
-            raise TooDear(
+            raise CostLimitExceeded(
                 f"The words are right, but `{stream}_ready` is 1 only in cycles in which "
                 f"`{stream}_valid` is, too. The text asks for 1 also while nothing is offered: "
                 "leave valid out of it.",

@@ -9,6 +9,8 @@ around       A generated module around a module: the sources of both, and the te
 axi_driver   The driver of AXI ports, as Python sees it: structures and functions of driver/axi.h.
 cache_limit  The limit of what the room keeps in the cache: of all models and reports, the last used
              stay.
+cached       Answers of slow tools, kept in the cache under a hash of everything that they depend
+             on.
 cpp          C++ compiled on this machine: which compiler, what it says, and a cache of libraries.
 cxxrtl       The engine "cxxrtl": Yosys writes a design as C++, which compiles in about a second.
 elaborate    One process of Yosys for a module: its ports, what Yosys's check finds, and its C++.
@@ -21,8 +23,6 @@ models       A design compiled for simulation: a shared library with a table of 
 multipliers  The multipliers of a module: written, left after optimisation, and where they ended.
 proof_bench  What is asked of a module in a proof: assumptions on its inputs, assertions on its
              outputs.
-remembered   Answers of slow tools, kept in the cache under a hash of everything that they depend
-             on.
 solver       Runs an SMT solver on a module: is there an input, over some cycles, that breaks an
              assertion?
 subset       The SystemVerilog that both Yosys and Verilator take: what is outside, and how to write

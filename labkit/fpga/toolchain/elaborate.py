@@ -13,7 +13,7 @@ from typing import Any
 from labkit.fpga.errors import RTLError, ToolError
 from labkit.fpga.sources import Sources
 from labkit.fpga.toolchain import yosys
-from labkit.fpga.toolchain.remembered import remembered, text_of
+from labkit.fpga.toolchain.cached import cached, text_of
 from labkit.fpga.toolchain.yosys import (
     on_a_copy,
     read_commands,
@@ -69,23 +69,23 @@ def elaborated(sources: Sources, parameters: dict[str, int] | None, cpp: bool) -
         return not cpp or kept["cpp"] is not None
 
     def run() -> dict:
-        found = _run(sources, parameters, cpp)
-        if found.refused or NO_FAULT not in (found.checked or ""):
-            raise _NotKept(found)
-        return asdict(found)
+        answer = _run(sources, parameters, cpp)
+        if answer.refused or NO_FAULT not in (answer.checked or ""):
+            raise _NotKept(answer)
+        return asdict(answer)
 
     try:
-        return Elaborated(**remembered("elaborated", depends_on, run, enough))
+        return Elaborated(**cached("elaborated", depends_on, run, enough))
     except _NotKept as error:
-        return error.found
+        return error.answer
 
 
 class _NotKept(Exception):
     """Carries an answer past the cache."""
 
-    def __init__(self, found: Elaborated) -> None:
+    def __init__(self, answer: Elaborated) -> None:
         super().__init__()
-        self.found = found
+        self.answer = answer
 
 
 def _run(sources: Sources, parameters: dict[str, int] | None, cpp: bool) -> Elaborated:
@@ -138,8 +138,8 @@ def _broken_text(part: Any) -> str | None:
     if isinstance(part, str):
         return part if part.endswith("\\") or not part.isprintable() else None
     inside = (*part, *part.values()) if isinstance(part, dict) else part
-    found = map(_broken_text, inside if isinstance(part, dict | list) else ())
-    return next(filter(None, found), None)
+    answer = map(_broken_text, inside if isinstance(part, dict | list) else ())
+    return next(filter(None, answer), None)
 
 
 def _text(path: Path) -> str:

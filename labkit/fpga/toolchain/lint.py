@@ -10,8 +10,8 @@ from labkit.fpga.errors import RTLError
 from labkit.fpga.judging.likely_slips import likely
 from labkit.fpga.sources import Sources, without_comments
 from labkit.fpga.toolchain import elaborate, lost_bits, subset
+from labkit.fpga.toolchain.cached import cached, text_of
 from labkit.fpga.toolchain.elaborate import elaborated
-from labkit.fpga.toolchain.remembered import remembered, text_of
 from labkit.fpga.toolchain.subset import refuse_foreign
 from labkit.fpga.toolchain.verilated import run_verilator, version
 from labkit.fpga.toolchain.yosys import yosys_version
@@ -98,7 +98,7 @@ def lint_once(sources: Sources, parameters: dict[str, int]) -> None:
         lint(sources, parameters)
         return {}
 
-    remembered("lint", [sources.digest, sources.names, repr(chosen), tools], sound)
+    cached("lint", [sources.digest, sources.names, repr(chosen), tools], sound)
 
 
 def _judge_verilator(
@@ -133,17 +133,17 @@ def _own_words(code: str | None, words: str) -> str:
     return f"{words}. {ADVICE.get(code, '')}".strip()
 
 
-def _judge_yosys(said: str, sources: Sources) -> None:
-    """Raises RTLError for a loop of logic, several drivers, or none, in what Yosys said."""
-    if loop := _LOOP.search(said):
+def _judge_yosys(output: str, sources: Sources) -> None:
+    """Raises RTLError for a loop of logic, several drivers, or none, in what Yosys has printed."""
+    if loop := _LOOP.search(output):
         through = ", ".join(dict.fromkeys(_WIRE.findall(loop.group()))) or "itself"
         words = f"The logic drives itself, in a loop through {through}. Put a register into it."
         place = _PLACE.search(loop.group())
         raise _at(sources, place["file"], int(place["line"]), words)
-    if several := _DRIVERS.search(said):
+    if several := _DRIVERS.search(output):
         words = f"{several['name']} is driven in several places. {ADVICE['MULTIDRIVEN']}"
         raise _at(sources, *_assignment(sources, several["name"]), words)
-    if undriven := _NO_DRIVER.search(said):
+    if undriven := _NO_DRIVER.search(output):
         words = f"{undriven['name']} is used and nothing drives it. {ADVICE['UNDRIVEN']}"
         raise _at(sources, *_assignment(sources, undriven["name"]), words)
 
@@ -172,6 +172,6 @@ def _top(sources: Sources) -> tuple[str, str, int]:
     raise AssertionError("read_sources has found the top")
 
 
-def _first_error(said: str) -> str:
-    error = re.search(r"^%Error[^:]*: (.*)$", said, re.MULTILINE)
+def _first_error(output: str) -> str:
+    error = re.search(r"^%Error[^:]*: (.*)$", output, re.MULTILINE)
     return error[1] if error else "it gives no reason"

@@ -86,11 +86,11 @@ def refusal(output: str, sources: Sources) -> RTLError:
     return RTLError(f"Yosys refuses {file}, line {number}: {in_words(words)}{told}", number)
 
 
-def in_words(said: str) -> str:
+def in_words(message: str) -> str:
     """What Yosys says of a syntax error, without the names of its grammar."""
     for token, text in _TOKENS.items():
-        said = re.sub(rf"\b{token}\b", text, said)
-    return re.sub(r"\bTOK_(\w+)", lambda found: f"`{found[1].lower()}`", said)
+        message = re.sub(rf"\b{token}\b", text, message)
+    return re.sub(r"\bTOK_(\w+)", lambda found: f"`{found[1].lower()}`", message)
 
 
 def _worked_on(output: str) -> re.Match | None:

@@ -60,8 +60,8 @@ class ProfiledLaunch:
         return sum(int(active.sum()) for active in at_work.values())
 
 
-def too_dear(theirs: ProfiledLaunch, ours: ProfiledLaunch, anywhere: bool = False) -> str | None:
-    """What is too dear about a kernel whose numbers are right, as the end of a sentence.
+def over_limit(theirs: ProfiledLaunch, ours: ProfiledLaunch, anywhere: bool = False) -> str | None:
+    """What costs too much in a kernel whose numbers are right, as the end of a sentence.
 
     anywhere    whether its requests may touch as many sectors as they like
     """
@@ -85,8 +85,8 @@ def few_threads(theirs: ProfiledLaunch, ours: ProfiledLaunch) -> str | None:
 
 def traffic(theirs: ProfiledLaunch, ours: ProfiledLaunch) -> str | None:
     """Sectors for each request, and bytes asked for again and again; loads and stores apart."""
-    for way in ("load", "store"):
-        sentence = scattered(theirs, ours, way) or repeated(theirs, ours, way)
+    for access in ("load", "store"):
+        sentence = scattered(theirs, ours, access) or repeated(theirs, ours, access)
         if sentence:
             return sentence
     return None
@@ -97,9 +97,9 @@ def repeats(theirs: ProfiledLaunch, ours: ProfiledLaunch) -> str | None:
     return repeated(theirs, ours, "load") or repeated(theirs, ours, "store")
 
 
-def scattered(theirs: ProfiledLaunch, ours: ProfiledLaunch, way: str) -> str | None:
+def scattered(theirs: ProfiledLaunch, ours: ProfiledLaunch, access: str) -> str | None:
     """A warp's requests touch more sectors than ours, for each request and in all."""
-    name = f"global_{way}_sectors"
+    name = f"global_{access}_sectors"
     sectors = theirs.counters[name]
     enough = ours.counters[name]
     each = f"{name}_per_request"
@@ -107,10 +107,10 @@ def scattered(theirs: ProfiledLaunch, ours: ProfiledLaunch, way: str) -> str | N
         return None
     if sectors <= SECTORS_PER_REQUEST * enough + MORE_SECTORS:
         return None
-    line, found = worst_line(theirs.profile, way)
-    where = f"in line {line} a warp's {way}"
+    line, found = worst_line(theirs.profile, access)
+    where = f"in line {line} a warp's {access}"
     if not found:  # only the functions that it calls ask for memory, and lie elsewhere
-        where, found = f"in a function that it calls a warp's {way}", theirs.counters[each]
+        where, found = f"in a function that it calls a warp's {access}", theirs.counters[each]
     return (
         f"{where} touches {found:.0f} sectors of global memory; in all, "
         f"{sectors:,} sectors where {enough:,} would do. Let neighbouring threads touch "
@@ -118,14 +118,14 @@ def scattered(theirs: ProfiledLaunch, ours: ProfiledLaunch, way: str) -> str | N
     )
 
 
-def repeated(theirs: ProfiledLaunch, ours: ProfiledLaunch, way: str) -> str | None:
+def repeated(theirs: ProfiledLaunch, ours: ProfiledLaunch, access: str) -> str | None:
     """The same bytes are loaded or stored several times."""
-    name = f"global_{way}_bytes"
+    name = f"global_{access}_bytes"
     asked = theirs.counters[name]
     enough = ours.counters[name]
     if asked <= BYTES * enough + MORE_BYTES:
         return None
-    if way == "load":
+    if access == "load":
         done, again = "asks for", "asked for"
     else:
         done, again = "stores", "stored"
@@ -200,9 +200,9 @@ def _types(arguments: tuple) -> tuple:
     return tuple(typeof(argument) for argument in arguments)
 
 
-def worst_line(profile: Any, way: str) -> tuple[int, float]:
+def worst_line(profile: Any, access: str) -> tuple[int, float]:
     """The line whose global "load" or "store" touches most sectors per request, and how many."""
-    name = f"global_{way}_sectors_per_request"
+    name = f"global_{access}_sectors_per_request"
     sectors = {line: counters[name] for line, counters in profile.by_line.items()}
     worst = max(sectors, key=sectors.get, default=0)  # an empty kernel has no lines
     return worst, sectors.get(worst, 0)

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from labkit.checks.items import Case, Exercise, Refused, TooDear, Unsolved
+from labkit.checks.items import Case, CostLimitExceeded, Exercise, Refused, Unsolved
 from labkit.checks.lesson_files import exercise
-from labkit.gpu.judging.cost_limits import ProfiledLaunch, too_dear
+from labkit.gpu.judging.cost_limits import ProfiledLaunch, over_limit
 from labkit.provenance import Quantity
 
 STEPS = 300_000  # in loops: far more than any exercise needs, and soon over
@@ -124,7 +124,7 @@ class KernelJudge:
         return lambda *inputs: self.judged(answer, compiled, inputs)
 
     def judged(self, answer: Any, compiled: Any, inputs: tuple) -> Any:
-        """The outputs of the learner's kernel; Refused, Unsolved or TooDear where these say all.
+        """The outputs of the kernel; Refused, Unsolved or CostLimitExceeded where these say all.
 
         answer is the kernel as it was handed in, compiled the same for the SIMT machine.
         """
@@ -155,10 +155,10 @@ class KernelJudge:
         return self.ours[key]
 
     def demand_low_cost(self, theirs: ProfiledLaunch, ours: ProfiledLaunch, inputs: tuple) -> None:
-        """TooDear where a limit of the exercise, or one that all exercises share, is passed."""
+        """CostLimitExceeded where a limit of the exercise, or one of all exercises, is passed."""
         own = self.limit(theirs.profile, theirs.kernel, *inputs)
-        if sentence := own or too_dear(theirs, ours, self.anywhere):
-            raise TooDear(f"The numbers are right, but {sentence}")
+        if sentence := own or over_limit(theirs, ours, self.anywhere):
+            raise CostLimitExceeded(f"The numbers are right, but {sentence}")
 
     def costs_of_largest(
         self, case_names: Sequence[str], counters: Sequence[str]

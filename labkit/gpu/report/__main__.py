@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         report["sections"][name] = folder.scrubbed(section, words)
         report["seconds"] = round(time.monotonic() - start, 1)
         folder.write(report, page(report), asked.out)
-        print(said(name, section), flush=True)
+        print(summary(name, section), flush=True)
     folder.write(report, page(report, draw(report, asked.out)), asked.out)
     print(f"Written: {asked.out / 'report.md'} and report.json, {report['seconds']:.0f} s.")
     print("chapters/01_gpu/measured.md tells how to send them to the course.")
@@ -70,7 +70,7 @@ def well(section: dict) -> bool:
     return section["state"] == "done" and not wrong and not states & {"failed", "no memory"}
 
 
-def said(name: str, section: dict) -> str:
+def summary(name: str, section: dict) -> str:
     """A line for the terminal."""
     rows = section["rows"]
     done = sum(row["state"] == "done" for row in rows)

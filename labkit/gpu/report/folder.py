@@ -95,18 +95,18 @@ def _plain(value: Any) -> Any:
     return TAG.sub("&lt;", " ".join(value.split()))
 
 
-def _wrong(found: Any) -> str:
+def _wrong(report: Any) -> str:
     """What is wrong with a report, a clause; "" if nothing."""
-    if not isinstance(found, dict) or found.get("schema") != SCHEMA:
+    if not isinstance(report, dict) or report.get("schema") != SCHEMA:
         return f"is not of schema {SCHEMA}"
-    if absent := KEYS - found.keys():
+    if absent := KEYS - report.keys():
         return f"lacks {', '.join(sorted(absent))}"
-    found["gpu"].items(), found["versions"].items()  # of whatever is no mapping, AttributeError
-    for name, section in found["sections"].items():
+    report["gpu"].items(), report["versions"].items()  # of whatever is no mapping, AttributeError
+    for name, section in report["sections"].items():
         for row in section["rows"]:
             for number in row["numbers"].values():
                 if number.get("word") not in WORDS:
                     return f"has a number of no known origin in {name}, {row['what']}"
-                if found["dry"] and number["word"] == "measured":
+                if report["dry"] and number["word"] == "measured":
                     return f"is a dry run and claims a measurement in {name}, {row['what']}"
     return ""

@@ -41,9 +41,9 @@ class DeviceFunction:
         self.given_signatures = tuple(given)
 
     def __getattr__(self, name: str) -> NoReturn:
-        if name.startswith("_"):  # asked by tools, which need no advice: it takes a millisecond
-            raise Missing(name)
         what = "device function" if self.device else "kernel"
+        if name.startswith("_"):  # asked by tools, which need no advice: it takes a millisecond
+            raise Missing(f"a {what} has no .{name}.")
         if name in COMPILED:
             why = f"a {what} of Numba has .{name}, the SIMT machine compiles no machine code: use "
             raise Missing(f"{why}numba.cuda.compile_ptx, or profile.")

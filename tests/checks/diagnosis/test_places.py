@@ -9,7 +9,7 @@ from labkit.checks.items import Exercise
 ANY = Exercise("toy.any", lambda x: x, lambda rng: [], ("Look.",))
 
 
-def said(want, wrong):
+def kind_of(want, wrong):
     want = np.array(want, dtype=float)
     return wrong_kind(ANY, [Pair(np.where(wrong, want + 7, want), want)])
 
@@ -17,7 +17,7 @@ def said(want, wrong):
 def test_positive_values_are_told_only_where_others_are_many():
     half = [3, -2, 5, -4] * 8
     wrong = [value > 0 and place > 4 for place, value in enumerate(half)]
-    assert said(half, wrong) == "only values are wrong that should be positive."
+    assert kind_of(half, wrong) == "only values are wrong that should be positive."
     counts = [3, 1, 5, 4] * 8 + [0]  # nearly all are positive, whatever is wrong
     wrong = [value > 3 and place > 4 for place, value in enumerate(counts)]
-    assert said(counts, wrong) is None
+    assert kind_of(counts, wrong) is None

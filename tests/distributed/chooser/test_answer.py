@@ -31,26 +31,26 @@ REQUESTS = {
 @pytest.mark.parametrize("name", REQUESTS)
 def test_every_number_is_what_its_printed_figures_give(name):
     """Evaluated here by Python itself, not by the chooser."""
-    need, limits = REQUESTS[name]
-    answer, count = choose(need, limits), 0
+    workload, limits = REQUESTS[name]
+    answer, count = choose(workload, limits), 0
     for row in answer.rows:
-        for reckoned in numbers(row).values():
-            given = eval(reckoned.figures, {"__builtins__": {"max": max}})
-            assert given == pytest.approx(reckoned.value, rel=1e-12)
-            assert reckoned.sum.told in str(reckoned)
+        for derived in numbers(row).values():
+            given = eval(derived.figures, {"__builtins__": {"max": max}})
+            assert given == pytest.approx(derived.value, rel=1e-12)
+            assert derived.sum.text in str(derived)
             count += 1
     assert count > 10
 
 
 @pytest.mark.parametrize("name", REQUESTS)
 def test_energy_and_price_by_hand(name):
-    need, limits = REQUESTS[name]
-    for row in choose(need, limits).rows:
+    workload, limits = REQUESTS[name]
+    for row in choose(workload, limits).rows:
         plan, one = row.fit.plan, row.machine
         if plan is None:
             assert (row.time, row.energy, row.price) == (None, None, None)
             continue
-        hours = plan.count * plan.seconds.value * need.steps.value / 3600
+        hours = plan.count * plan.seconds.value * workload.steps.value / 3600
         if one.power is None:
             assert row.energy is None
         else:
@@ -72,13 +72,13 @@ def test_no_power_is_published_for_these():
 
 @pytest.mark.parametrize("name", REQUESTS)
 def test_nothing_is_chosen_that_does_not_fit_or_has_no_price(name):
-    need, limits = REQUESTS[name]
-    answer = choose(need, limits)
+    workload, limits = REQUESTS[name]
+    answer = choose(workload, limits)
     for chosen in (answer.cheapest, answer.fastest):
         if chosen is None:
             continue
         assert chosen.machine.key not in (UNPRICED if chosen is answer.cheapest else ())
-        assert need.number_format in chosen.machine.peak
+        assert workload.number_format in chosen.machine.peak
         assert chosen.fit.plan.memory.value <= 0.9 * float(chosen.machine.memory)
     can = [row for row in answer.tried if row.can_be_chosen]
     if answer.cheapest:
@@ -107,9 +107,9 @@ def test_an_unknown_price_is_not_too_dear():
 
 def test_in_training_fewest_machines_are_not_the_cheapest():
     """Two H100s have to compute the activations again, and four have room for them."""
-    need = train("llama31_8b", tokens=1e9, context=8192)
-    in_budget = choose(need, Limits(usd=200), ["h100"])
-    in_time = choose(need, Limits(seconds=10 * 3600), ["h100"])
+    workload = train("llama31_8b", tokens=1e9, context=8192)
+    in_budget = choose(workload, Limits(usd=200), ["h100"])
+    in_time = choose(workload, Limits(seconds=10 * 3600), ["h100"])
     assert in_time.rows[0].fit.reason == "for the time limit"
     for answer in (in_budget, in_time):
         assert answer.cheapest.fit.plan.count == 4 and answer.fastest.fit.plan.count == 8
@@ -143,26 +143,26 @@ def test_in_serving_the_fewest_machines_in_time_are_the_cheapest(model, form, ba
 @settings(deadline=None, max_examples=40)
 def test_nothing_that_was_tried_beats_the_choice(name, seconds, usd):
     """By brute force: every number of every machine, one at a time."""
-    need = REQUESTS[name][0]
+    workload = REQUESTS[name][0]
     limits = Limits(seconds=seconds, usd=usd)
-    answer = choose(need, limits)
-    steps = need.timed.value if need.timed else 1
+    answer = choose(workload, limits)
+    steps = workload.timed.value if workload.timed else 1
     costs, times, unknown = [], [], []
     for one in machines().values():
-        for found in fits(need, one, limits):
+        for found in fits(workload, one, limits):
             if found.plan is None or found.plan.seconds.value * steps > seconds:
                 continue
             time = found.plan.seconds.value * steps
             if one.price is None:
                 unknown.append(time)
                 continue
-            hours = found.plan.count * found.plan.seconds.value * need.steps.value / 3600
+            hours = found.plan.count * found.plan.seconds.value * workload.steps.value / 3600
             if float(one.price) * hours <= usd:
                 costs.append(float(one.price) * hours)
                 times.append(time)
     assert (answer.cheapest is None) == (not costs)
     if costs:
-        unit = 3600 if need.unit == "h" else 1
+        unit = 3600 if workload.unit == "h" else 1
         assert answer.cheapest.price.value == pytest.approx(min(costs))
         assert answer.fastest.time.value * unit == pytest.approx(min(times))
     assert (answer.fastest_without_a_price is None) == (not unknown)

@@ -30,23 +30,23 @@ def test_sixteen_gigabytes_are_too_few():
 
 @pytest.mark.parametrize(("spare", "count"), [(0, 1), (1e6, 1), (-1, None)])
 def test_what_fits_exactly_fits_and_a_byte_more_does_not(spare, count):
-    need = serve("llama31_8b", "bf16")
+    workload = serve("llama31_8b", "bf16")
     h100 = machine("h100")
-    room = replace(h100.memory, value=need.total.value + spare)
-    found = fit(need, replace(h100, memory=room), Limits(most=1, memory=1))
+    room = replace(h100.memory, value=workload.total.value + spare)
+    found = fit(workload, replace(h100, memory=room), Limits(most=1, memory=1))
     assert (found.plan.count if found.plan else None) == count
     assert found.over == (1 if count is None else None)
 
 
-@pytest.mark.parametrize("need", [serve("llama31_8b"), train("llama31_8b", batch=8)])
+@pytest.mark.parametrize("workload", [serve("llama31_8b"), train("llama31_8b", batch=8)])
 @pytest.mark.parametrize("share", [0.5, 0.9, 1.0])
-def test_a_task_gets_a_share_of_the_memory_and_not_a_byte_more(need, share):
+def test_a_task_gets_a_share_of_the_memory_and_not_a_byte_more(workload, share):
     """So that none is offered which would fill a card to the last byte."""
     h100 = machine("h100")
-    least = need.memory(1, h100).value
+    least = workload.memory(1, h100).value
     for spare, count in ((1.001, 1), (0.999, None)):
         room = replace(h100.memory, value=spare * least / share)
-        found = fit(need, replace(h100, memory=room), Limits(most=1, memory=share))
+        found = fit(workload, replace(h100, memory=room), Limits(most=1, memory=share))
         assert (found.plan.count if found.plan else None) == count
         assert found.machine.memory.value == room.value, "the machine itself is as it was"
 
@@ -61,10 +61,10 @@ def test_a_task_gets_a_share_of_the_memory_and_not_a_byte_more(need, share):
 )
 @settings(deadline=None)
 def test_a_plan_fits_has_the_format_and_is_the_smallest(model, form, key, batch, context, most):
-    need = serve(model, form, batch, context)
+    workload = serve(model, form, batch, context)
     one = machine(key)
-    found = fit(need, one, Limits(most=most))
-    total = need.total.value
+    found = fit(workload, one, Limits(most=most))
+    total = workload.total.value
     if found.plan is None:
         alone = one.kind in ("cpu", "fpga")
         largest = 1 if alone else 2 ** (most.bit_length() - 1)
@@ -79,13 +79,13 @@ def test_a_plan_fits_has_the_format_and_is_the_smallest(model, form, key, batch,
 
 
 def test_a_time_limit_takes_more_machines():
-    need = serve("llama31_8b", "bf16")
-    first = fit(need, machine("h100"), Limits())
-    quick = fit(need, machine("h100"), Limits(seconds=0.003))
+    workload = serve("llama31_8b", "bf16")
+    first = fit(workload, machine("h100"), Limits())
+    quick = fit(workload, machine("h100"), Limits(seconds=0.003))
     assert first.plan.count == 1 < quick.plan.count
     assert quick.plan.seconds.value <= 0.003 and quick.reason == "for the time limit"
-    never = fit(need, machine("h100"), Limits(seconds=1e-6))
-    tried = fits(need, machine("h100"), Limits())
+    never = fit(workload, machine("h100"), Limits(seconds=1e-6))
+    tried = fits(workload, machine("h100"), Limits())
     assert [one.plan.count for one in tried] == [1, 2, 4, 8]
     seconds = {one.plan.count: one.plan.seconds.value for one in tried}
     assert seconds[never.plan.count] == min(seconds.values()), "none is fast enough"
@@ -93,11 +93,11 @@ def test_a_time_limit_takes_more_machines():
 
 
 def test_a_training_is_limited_as_a_whole():
-    need = train("llama31_8b", tokens=1e9)
-    found = fit(need, machine("h100"), Limits(seconds=2 * 3600, most=64))
-    assert found.plan.seconds.value * need.steps.value <= 2 * 3600
-    half = need.plan(machine("h100"), found.plan.count // 2, 1.0)
-    assert half.seconds.value * need.steps.value > 2 * 3600
+    workload = train("llama31_8b", tokens=1e9)
+    found = fit(workload, machine("h100"), Limits(seconds=2 * 3600, most=64))
+    assert found.plan.seconds.value * workload.steps.value <= 2 * 3600
+    half = workload.plan(machine("h100"), found.plan.count // 2, 1.0)
+    assert half.seconds.value * workload.steps.value > 2 * 3600
 
 
 def test_links_that_no_table_has():
@@ -111,20 +111,20 @@ def test_one_that_is_too_slow_stays_where_no_links_are_known():
     assert found.plan.count == 1 and found.binds == "bandwidth"
     assert found.reason == "links not listed", "why it is not two of them"
     assert fit(serve("llama31_8b", "bf16"), machine("tpu_v5p"), Limits()).reason == ""
-    need = train("gpt2", tokens=1e9, context=1024)
-    assert fit(need, machine("tpu_v4"), Limits(seconds=1)).plan.count == 1
+    workload = train("gpt2", tokens=1e9, context=1024)
+    assert fit(workload, machine("tpu_v4"), Limits(seconds=1)).plan.count == 1
 
 
 @pytest.mark.parametrize(
-    ("need", "words"),
+    ("workload", "words"),
     [
         (serve("gpt2", "int8", context=1024), "no attention"),
         (train_convnet("fp32"), "no backward pass"),
         (image("fp32"), "computes in int8, not in fp32"),
     ],
 )
-def test_what_the_board_cannot_do(need, words):
-    found = fit(need, machine("pynq_z1"), Limits())
+def test_what_the_board_cannot_do(workload, words):
+    found = fit(workload, machine("pynq_z1"), Limits())
     assert found.plan is None and found.binds == "operators" and words in found.reason
 
 

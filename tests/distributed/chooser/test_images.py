@@ -20,19 +20,19 @@ def test_the_products_of_an_image_are_those_that_pytorch_counts():
 
 @pytest.mark.parametrize(("number_format", "size"), [("fp32", 4), ("bf16", 2), ("int8", 1)])
 def test_bytes_follow_the_format(number_format, size):
-    need = image(number_format)
+    workload = image(number_format)
     parameters = sum(p.numel() for p in convnet.torch_model().parameters())
-    assert need.held["weights"].value == parameters * size
-    assert need.moved.value == image("fp32").moved.value * size / 4
-    assert need.flops.value == image("fp32").flops.value
+    assert workload.held["weights"].value == parameters * size
+    assert workload.moved.value == image("fp32").moved.value * size / 4
+    assert workload.flops.value == image("fp32").flops.value
 
 
 def test_a_training_has_three_numbers_for_each_parameter_and_a_batch():
     parameters = sum(p.numel() for p in convnet.torch_model().parameters())
-    need = train_convnet("fp32", images=1000, batch=10)
-    assert need.held["state"].value == 3 * 4 * parameters and need.steps.value == 100
+    workload = train_convnet("fp32", images=1000, batch=10)
+    assert workload.held["state"].value == 3 * 4 * parameters and workload.steps.value == 100
     more = train_convnet("fp32", images=1000, batch=20)
-    assert more.held["activations"].value == 2 * need.held["activations"].value
+    assert more.held["activations"].value == 2 * workload.held["activations"].value
 
 
 @pytest.mark.parametrize(

@@ -63,8 +63,8 @@ def test_nobody_passes_the_best_case(result):
     """All of the published decoding, gpt-fast's 14 rows: 5 prompt tokens, 200 generated."""
     given = result.given
     model = sized_model(given["model"])
-    need = serve(model, "bf16", context=100)
-    plan = need.plan(machine("a100"), given["tensor"], 1.0)
+    workload = serve(model, "bf16", context=100)
+    plan = workload.plan(machine("a100"), given["tensor"], 1.0)
     assert result.value <= 1 / plan.seconds.value
 
 
@@ -90,26 +90,26 @@ def test_narrow_weights_are_faster_but_not_in_proportion(weights, published):
     assert "gpt-fast" in GPT_FAST
     rates = {}
     for kept in (None, weights):
-        need = serve("llama2_7b", "bf16", context=100, weights=kept)
-        rates[kept] = 1 / need.plan(machine("a100"), 1, 1.0).seconds.value
+        workload = serve("llama2_7b", "bf16", context=100, weights=kept)
+        rates[kept] = 1 / workload.plan(machine("a100"), 1, 1.0).seconds.value
     assert 104.9 < published <= rates[weights]
     assert rates[weights] / rates[None] > published / 104.9, "overheads do not shrink"
 
 
 def test_the_default_efficiency_is_what_gpt_fast_reached():
-    need = serve("llama2_7b", context=100)
+    workload = serve("llama2_7b", context=100)
     a100 = machine("a100")
-    best = 1 / need.plan(a100, 1, 1.0).seconds.value
-    assert need.efficiency(a100).share == pytest.approx(104.9 / best, abs=0.005)
-    row = choose(need, Limits(efficiency=None), ["a100"]).rows[0]
+    best = 1 / workload.plan(a100, 1, 1.0).seconds.value
+    assert workload.efficiency(a100).share == pytest.approx(104.9 / best, abs=0.005)
+    row = choose(workload, Limits(efficiency=None), ["a100"]).rows[0]
     assert 1 / row.time.value == pytest.approx(104.9, rel=0.01)
     assert row.at_best.value == pytest.approx(1 / best)
 
 
 def test_the_hours_of_a_training():
     """Llama 3.1's model card: 30.84 million GPU hours for the 405B; C = 6 N D at the least."""
-    need = train("llama31_405b", tokens=15e12, batch=2048, context=8192)
-    row = choose(need, Limits(efficiency=None, most=2048), ["h100"]).rows[0]
+    workload = train("llama31_405b", tokens=15e12, batch=2048, context=8192)
+    row = choose(workload, Limits(efficiency=None, most=2048), ["h100"]).rows[0]
     hours = row.time.value * row.fit.plan.count
     assert hours == pytest.approx(30.84e6, rel=0.3)
     assert hours > 6 * 403.7e9 * 15e12 / (0.392 * 989.4e12) / 3600

@@ -79,9 +79,9 @@ ASKED = [
 ]
 
 
-@pytest.mark.parametrize(("need", "limits"), ASKED)
-def test_the_answer_stands_in_the_first_lines(capsys, need, limits):
-    answer = choose(need, limits)
+@pytest.mark.parametrize(("workload", "limits"), ASKED)
+def test_the_answer_stands_in_the_first_lines(capsys, workload, limits):
+    answer = choose(workload, limits)
     show(answer)
     said = lines(capsys)
     assert " ".join(said).startswith(" ".join(sentences(answer)))
@@ -91,9 +91,9 @@ def test_the_answer_stands_in_the_first_lines(capsys, need, limits):
     assert not [line for line in said if "e-0" in line and "://" not in line]
 
 
-@pytest.mark.parametrize(("need", "limits"), ASKED)
-def test_no_line_is_longer_than_a_line(capsys, need, limits):
-    show(choose(need, limits))
+@pytest.mark.parametrize(("workload", "limits"), ASKED)
+def test_no_line_is_longer_than_a_line(capsys, workload, limits):
+    show(choose(workload, limits))
     assert [line for line in lines(capsys) if len(line) > 100 and "://" not in line] == []
 
 
@@ -104,28 +104,28 @@ def test_without_a_price_the_field_is_empty_and_a_sentence_says_so(capsys):
 
 
 def test_the_cheapest_says_of_how_many_and_whose_prices_are_of_another_kind():
-    need = serve("llama31_8b", "fp16", 8, 4096)
-    said = sentences(choose(need))
+    workload = serve("llama31_8b", "fp16", 8, 4096)
+    said = sentences(choose(workload))
     assert said[0].startswith("Cheapest of the 2 with a price: 2 x t4, 39.9 ms, 0.97 USD")
     assert said[1] == "Their prices differ in kind: that of t4 leaves its host computer out."
-    said = sentences(choose(need, Limits(seconds=0.02)))
+    said = sentences(choose(workload, Limits(seconds=0.02)))
     assert said[0].startswith("Cheapest, the only one in time with a price: h100, ")
     assert len(said) == 2
-    assert sentences(choose(need, among=["h100"]))[0].startswith("Cheapest: h100, ")
+    assert sentences(choose(workload, among=["h100"]))[0].startswith("Cheapest: h100, ")
     own = [machine("t4"), with_price(machine("h100"), 2.5)]
-    asked = sentences(choose(need, among=own))[1]  # nobody said what is in your own price
+    asked = sentences(choose(workload, among=own))[1]  # nobody said what is in your own price
     may = "Their prices may differ in kind: that of t4 leaves its host computer out; does yours?"
     assert asked == may
     own = [with_price(machine("t4"), 0.3), with_price(machine("h100"), 2.5)]
-    assert len(sentences(choose(need, among=own))) == 2, "both are yours"
+    assert len(sentences(choose(workload, among=own))) == 2, "both are yours"
     other = replace(machine("a100"), price=machine("t4").price, price_with_host=False)
-    said = sentences(choose(need, among=[machine("t4"), other, machine("h100")]))
+    said = sentences(choose(workload, among=[machine("t4"), other, machine("h100")]))
     assert said[1].endswith("in kind: those of t4, a100 leave their host computers out.")
 
 
 def test_the_cheapest_is_one_of_those_that_hold_the_limits():
     """With a price are t4 and h100 here, but two T4s take 39.9 ms."""
-    need = serve("llama31_8b", "fp16", 8, 4096)
+    workload = serve("llama31_8b", "fp16", 8, 4096)
     one = {
         Limits(seconds=0.02): "Cheapest, the only one in time with a price: h100, ",
         Limits(usd=1): "Cheapest, the only one in budget with a price: 2 x t4, ",
@@ -133,10 +133,10 @@ def test_the_cheapest_is_one_of_those_that_hold_the_limits():
         Limits(seconds=0.05): "Cheapest of the 2 in time with a price: 2 x t4, ",
     }
     for limits, said in one.items():
-        assert sentences(choose(need, limits))[0].startswith(said)
-    too_dear = sentences(choose(need, Limits(usd=0.01)))
+        assert sentences(choose(workload, limits))[0].startswith(said)
+    too_dear = sentences(choose(workload, Limits(usd=0.01)))
     assert too_dear[2].startswith("Cheapest of the 2 with a price: 2 x t4, "), "none holds it"
-    both = sentences(choose(need, Limits(usd=1), ["t4", "h100"]))
+    both = sentences(choose(workload, Limits(usd=1), ["t4", "h100"]))
     assert both[0].startswith("Cheapest: 2 x t4, "), "the other has a price, too"
 
 
@@ -162,15 +162,15 @@ def test_limits_that_nobody_holds():
 
 
 def test_a_budget_says_nothing_of_a_machine_without_a_price():
-    need, among = train("llama31_8b"), ["h100", "h200"]
-    held = sentences(choose(need, Limits(usd=1000), among))
+    workload, among = train("llama31_8b"), ["h100", "h200"]
+    held = sentences(choose(workload, Limits(usd=1000), among))
     assert held[1].startswith("Fastest in budget: 8 x h100")
     assert held[2].startswith("Fastest without a price, maybe too dear: 8 x h200")
-    none, fastest, _, other = sentences(choose(need, Limits(usd=10), among))
+    none, fastest, _, other = sentences(choose(workload, Limits(usd=10), among))
     assert none == "No machine with a price holds the limits."
     assert fastest.startswith("Fastest with a price: 8 x h100")
     assert other.startswith("Fastest without a price, maybe too dear: 8 x h200")
-    assert len(sentences(choose(need, Limits(usd=10), ["h100"]))) == 3
+    assert len(sentences(choose(workload, Limits(usd=10), ["h100"]))) == 3
 
 
 def test_a_plan_of_a_training_says_its_layout(capsys):
@@ -183,9 +183,9 @@ def test_a_plan_of_a_training_says_its_layout(capsys):
 
 
 def test_limits_are_said_in_a_unit_of_their_size(capsys):
-    need = train("gpt2", tokens=1e6, context=512)
+    workload = train("gpt2", tokens=1e6, context=512)
     for seconds, said in ((7200, "2 h"), (3.5, "3.5 s"), (0.02, "20 ms")):
-        show(choose(need, Limits(seconds=seconds)))
+        show(choose(workload, Limits(seconds=seconds)))
         assert f"within {said} for the whole training" in " ".join(lines(capsys))
 
 

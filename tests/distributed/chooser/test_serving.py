@@ -1,4 +1,4 @@
-"""Serving: bytes and FLOPs as reckoned by hand, and the cache is never forgotten."""
+"""Serving: bytes and FLOPs as computed by hand, and the cache is never forgotten."""
 
 import pytest
 
@@ -17,14 +17,16 @@ CACHE = 2 * 32 * 8 * 128  # numbers of a token: keys and values, layers, heads, 
 
 
 def test_llama_by_hand():
-    need = serve("llama31_8b", "bf16", batch=8, context=4096)
+    workload = serve("llama31_8b", "bf16", batch=8, context=4096)
     cache = 8 * 4096 * CACHE * 2
-    assert need.total.value == WEIGHTS * 2 + cache
+    assert workload.total.value == WEIGHTS * 2 + cache
     used = WEIGHTS - EMBEDDING - NORMS
-    assert need.moved.value == (used + NORMS) * 2 + cache + 8 * CACHE * 2, "a token more is written"
+    assert workload.moved.value == (used + NORMS) * 2 + cache + 8 * CACHE * 2, (
+        "a token more is written"
+    )
     attention = 4 * 4096 * 32 * 32 * 128
-    assert need.flops.value == 8 * (2 * used + attention)
-    assert need.steps.value == 125_000
+    assert workload.flops.value == 8 * (2 * used + attention)
+    assert workload.steps.value == 125_000
 
 
 @pytest.mark.parametrize("number_format", ["fp32", "bf16", "int8", "int4"])
@@ -39,17 +41,17 @@ def test_the_cache_counts_in_memory_and_in_time(number_format):
 
 
 def test_the_roofline_and_the_ring():
-    need = serve("llama31_8b", "bf16", batch=8, context=4096)
+    workload = serve("llama31_8b", "bf16", batch=8, context=4096)
     h100 = machine("h100")
-    alone = need.plan(h100, 1, 1.0)
-    assert alone.seconds.value == pytest.approx(need.moved.value / 3.35e12)
+    alone = workload.plan(h100, 1, 1.0)
+    assert alone.seconds.value == pytest.approx(workload.moved.value / 3.35e12)
     assert alone.binds == "bandwidth" and alone.parts["links"].value == 0
-    two = need.plan(h100, 2, 0.5)
+    two = workload.plan(h100, 2, 0.5)
     # 32 layers, 2 all-reduces each, of 8 x 4096 numbers in 2 bytes, short messages over NVLink
     ring = 64 * 2 * (0.47e-6 + 8 * 4096 * 2 / 2 / (450e9 / 4))
     assert two.parts["links"].value == pytest.approx(ring)
-    assert two.seconds.value == pytest.approx(need.moved.value / 2 / 3.35e12 / 0.5 + ring)
-    assert two.memory.value == need.total.value / 2
+    assert two.seconds.value == pytest.approx(workload.moved.value / 2 / 3.35e12 / 0.5 + ring)
+    assert two.memory.value == workload.total.value / 2
 
 
 @pytest.mark.parametrize(("key", "batch"), [("h100", 1), ("h100", 64), ("tpu_v6e", 9)])
@@ -62,9 +64,9 @@ def test_a_step_takes_as_long_as_in_lesson_13(key, batch):
 
 
 def test_a_large_batch_is_bound_by_compute():
-    need = serve("llama31_8b", "bf16", batch=2048, context=16)
-    assert need.plan(machine("a100"), 1, 1.0).binds == "compute"
-    assert need.plan(machine("a100"), 1, 1.0).seconds.value == need.flops.value / 312e12
+    workload = serve("llama31_8b", "bf16", batch=2048, context=16)
+    assert workload.plan(machine("a100"), 1, 1.0).binds == "compute"
+    assert workload.plan(machine("a100"), 1, 1.0).seconds.value == workload.flops.value / 312e12
 
 
 @pytest.mark.parametrize(
@@ -88,8 +90,8 @@ def test_own_sizes():
     model = own_model(layers=3, width=256)
     assert (model.heads, model.head_width, model.mlp_width) == (2, 128, 1024)
     assert model.parameters == 3 * (4 * 256**2 + 2 * 256 * 1024) + 2 * 32_000 * 256 + 7 * 256
-    need = serve(model, "fp32", batch=2, context=10)
-    assert need.total.value == 4 * model.parameters + 2 * 10 * 2 * 3 * 256 * 4
+    workload = serve(model, "fp32", batch=2, context=10)
+    assert workload.total.value == 4 * model.parameters + 2 * 10 * 2 * 3 * 256 * 4
 
 
 @pytest.mark.parametrize(
@@ -127,13 +129,15 @@ def test_no_shape_from_such_parameters(parameters):
 @pytest.mark.parametrize(("kept", "size"), [("int8", 1), ("int4", 0.5), ("fp8", 1), (None, 2)])
 def test_weights_have_a_format_of_their_own(kept, size):
     """And the cache too; arithmetic and all-reduces stay in bf16."""
-    need = serve("llama31_8b", "bf16", batch=8, context=4096, weights=kept)
+    workload = serve("llama31_8b", "bf16", batch=8, context=4096, weights=kept)
     cache = 8 * 4096 * CACHE * 2
-    assert need.total.value == WEIGHTS * size + cache
+    assert workload.total.value == WEIGHTS * size + cache
     used = WEIGHTS - EMBEDDING
-    assert need.moved.value == used * size + cache + 8 * CACHE * 2
+    assert workload.moved.value == used * size + cache + 8 * CACHE * 2
     plain = serve("llama31_8b", "bf16", batch=8, context=4096)
-    assert need.flops.value == plain.flops.value and need.reduced.value == plain.reduced.value
+    assert (
+        workload.flops.value == plain.flops.value and workload.reduced.value == plain.reduced.value
+    )
     small = serve("llama31_8b", "bf16", batch=8, context=4096, weights=kept, cache="fp8")
     assert small.total.value == WEIGHTS * size + cache / 2
 
@@ -171,16 +175,16 @@ def test_the_rate_is_that_of_lesson_15s_simulation(rows, prompt, output):
     llama, v100 = language_model("llama2_7b"), machine("v100")
     requests = trace([(0.0, prompt, output)] * (8 * rows))
     run = simulate(requests, Roofline(llama, v100, "fp16"), rows=rows)
-    need = serve(llama, "fp16", rows, prompt + output, prompt=prompt)
-    plan = need.plan(v100, 1, 1.0)
+    workload = serve(llama, "fp16", rows, prompt + output, prompt=prompt)
+    plan = workload.plan(v100, 1, 1.0)
     assert plan.rate.value == pytest.approx(run.requests_per_second, rel=0.2)
 
 
 def test_enough_machines_for_the_requests_that_come():
     h100 = machine("h100")
     for rate in (1, 30, 31, 500):
-        need = serve("llama31_8b", batch=16, context=1000, prompt=800, rate=rate)
-        plan = need.plan(h100, 1, 1.0)
+        workload = serve("llama31_8b", batch=16, context=1000, prompt=800, rate=rate)
+        plan = workload.plan(h100, 1, 1.0)
         assert (plan.groups - 1) * plan.rate.value < rate <= plan.groups * plan.rate.value
         assert plan.machines == plan.groups
-        assert need.paid_hours(plan).value == pytest.approx(1e6 / (rate * 200) / 3600)
+        assert workload.paid_hours(plan).value == pytest.approx(1e6 / (rate * 200) / 3600)

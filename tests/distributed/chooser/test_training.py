@@ -32,7 +32,7 @@ def layouts(count, batch, heads):
     [("h100", "llama31_8b", 2), ("h100", "llama31_8b", 16), ("b200", "llama31_70b", 32)],
 )
 def test_no_layout_that_fits_is_faster(key, model, count):
-    need = train(model, batch=64, context=1024)
+    workload = train(model, batch=64, context=1024)
     of = replace(cluster(key), efficiency=1.0)
     room = float(machine(key).memory)
     seconds, bytes = [], []
@@ -41,17 +41,17 @@ def test_no_layout_that_fits_is_faster(key, model, count):
         bytes.append(memory)
         if memory <= room:
             seconds.append(predict_step(language_model(model), of, layout, 1024).seconds)
-    plan = need.plan(machine(key), count, 1.0)
+    plan = workload.plan(machine(key), count, 1.0)
     assert plan.seconds.value == pytest.approx(min(seconds))
     assert plan.memory.value <= room
-    assert need.memory(count, machine(key)).value == pytest.approx(min(bytes))
+    assert workload.memory(count, machine(key)).value == pytest.approx(min(bytes))
 
 
 def test_arithmetic_is_six_flops_for_a_weight_and_a_token():
-    need = train("llama31_8b", tokens=1e9, batch=256, context=2048)
-    plan = need.plan(machine("h200"), 1, 0.5)
+    workload = train("llama31_8b", tokens=1e9, batch=256, context=2048)
+    plan = workload.plan(machine("h200"), 1, 0.5)
     steps = 1e9 / (256 * 2048)
-    assert need.steps.value == steps
+    assert workload.steps.value == steps
     by_hand = 6 * 8.03e9 * 256 * 2048 / (989.5e12 * 0.5)
     assert plan.parts["compute"].value == pytest.approx(by_hand, rel=0.1)
     assert plan.binds == "compute"
@@ -59,8 +59,8 @@ def test_arithmetic_is_six_flops_for_a_weight_and_a_token():
 
 @pytest.mark.parametrize("count", [1, 4, 64])
 def test_the_parts_are_the_terms_of_the_step_model(count):
-    need = train("gpt2", batch=64, context=1024)
-    plan = need.plan(machine("h100"), count, 0.4)
+    workload = train("gpt2", batch=64, context=1024)
+    plan = workload.plan(machine("h100"), count, 0.4)
     of = replace(cluster("h100"), efficiency=0.4)
     model = language_model("gpt2")
     found = []

@@ -56,16 +56,16 @@ def by_hand(by_all):
 
 
 @pytest.fixture(scope="module")
-def found():
+def results():
     return launch(program, len(BATCHES), timeout=ENOUGH)
 
 
 @pytest.mark.parametrize("by_all", [True, False])
-def test_all_batches_count_and_all_ranks_end_alike(found, by_all):
+def test_all_batches_count_and_all_ranks_end_alike(results, by_all):
     expected = by_hand(by_all)
     assert largest_difference(expected, by_hand(not by_all)) > 1e-4, "the divisors are told apart"
     for rank in range(len(BATCHES)):
-        for one in found[rank][by_all]:
+        for one in results[rank][by_all]:
             assert largest_difference(one, expected) < 1e-6
 
 

@@ -57,7 +57,7 @@ class Played:
         return bool(answers)
 
     @property
-    def told(self):
+    def feedback(self):
         found = verdict(self.referee)
         if found is None:
             return None
@@ -133,11 +133,11 @@ def test_a_hang_is_the_same_in_whatever_order_the_ranks_come(order):
     for rank in order:
         played.send(rank, (rank + 1) % 3)
     assert played.referee.all_stand and not played.settle()
-    assert played.told.startswith(
+    assert played.feedback.startswith(
         "The ranks wait for each other, and nothing can go on. rank 0 waits until rank 1 receives: "
         "line 1 of f, send(x)\nrank 1 waits until rank 2 receives"
     )
-    assert "Let one rank receive first" in played.told
+    assert "Let one rank receive first" in played.feedback
 
 
 def test_a_circle_of_receives():
@@ -146,15 +146,15 @@ def test_a_circle_of_receives():
     assert not played.referee.all_stand
     played.receive(1, 0)
     assert played.referee.all_stand
-    assert "nobody sends one" in played.told
+    assert "nobody sends one" in played.feedback
 
 
 def test_a_rank_that_has_returned_is_still_waited_for():
     played = Played(2)
     played.receive(0, 1)
     played.ends(1)
-    assert played.told.startswith("Rank 0 waits for rank 1, which has returned already.")
-    assert "rank 1 has returned" in played.told
+    assert played.feedback.startswith("Rank 0 waits for rank 1, which has returned already.")
+    assert "rank 1 has returned" in played.feedback
 
 
 def test_as_long_as_one_rank_computes_nothing_is_stuck():
@@ -180,7 +180,7 @@ def test_who_receives_from_any_takes_the_lowest_one_once_all_stand():
         assert played.referee.all_stand and played.settle()
         assert played.answers[0].source == 2
         played.ends(0, 2)
-        assert played.referee.all_stand and not played.settle() and played.told is None
+        assert played.referee.all_stand and not played.settle() and played.feedback is None
 
 
 def test_a_receive_from_any_that_gets_nothing():
@@ -188,7 +188,7 @@ def test_a_receive_from_any_that_gets_nothing():
     played.receive(0, None)
     played.ends(1)
     assert not played.settle()
-    assert "rank 0 waits for a message of any rank" in played.told
+    assert "rank 0 waits for a message of any rank" in played.feedback
 
 
 def test_other_sizes_and_dtypes():
@@ -196,14 +196,14 @@ def test_other_sizes_and_dtypes():
     played.send(0, 1, b"12345678", shape=(2,), dtype="float32")
     played.receive(1, 0, size=4, shape=(1,), dtype="float32")
     assert played.referee.all_stand
-    assert played.told.startswith(
+    assert played.feedback.startswith(
         "Rank 0 sends 2 elements of float32, and rank 1 receives 1 element of float32"
     )
     played = Played(2)
     played.send(0, 1, shape=(1,), dtype="float32")
     played.receive(1, 0, shape=(1,), dtype="int32")
     assert "Rank 0 sends 1 element of float32, and rank 1 receives 1 element of int32" in (
-        played.told
+        played.feedback
     )
 
 
@@ -227,7 +227,7 @@ def test_collectives_that_differ(mine, theirs, says, turned):
     for step in reversed(steps) if turned else steps:
         step()
     assert played.referee.all_stand
-    assert played.told.startswith("Rank 0 and rank 1 " + says)
+    assert played.feedback.startswith("Rank 0 and rank 1 " + says)
 
 
 def test_a_collective_hands_everyone_what_all_gave():
@@ -244,15 +244,15 @@ def test_a_collective_that_only_some_call():
     played.together(0)
     played.together(2)
     played.ends(1)
-    assert played.told.startswith("Ranks 0 and 2 wait for ever.")
-    assert "Only ranks 0 and 2 of 3 are in all_reduce." in played.told
+    assert played.feedback.startswith("Ranks 0 and 2 wait for ever.")
+    assert "Only ranks 0 and 2 of 3 are in all_reduce." in played.feedback
 
 
 def test_a_send_and_a_receive_with_other_tags():
     played = Played(2)
     played.send(0, 1, tag=3)
     played.receive(1, 0, tag=4)
-    assert "Rank 0 has sent to rank 1 with tag 3; it receives with tag 4." in played.told
+    assert "Rank 0 has sent to rank 1 with tag 3; it receives with tag 4." in played.feedback
 
 
 def test_who_asks_again_and_again_waits_too():
@@ -266,7 +266,7 @@ def test_who_asks_again_and_again_waits_too():
     played.hear(0, asks)
     played.ends(1)
     assert played.referee.all_stand
-    assert "rank 0 waits for rank 1" in played.told
+    assert "rank 0 waits for rank 1" in played.feedback
 
 
 def test_what_is_sent_without_end():
@@ -274,7 +274,7 @@ def test_what_is_sent_without_end():
     post = Post(MOST_POSTS, "send", "isend", Where(None, "isend"), peer=1)
     played.hear(0, post)
     assert played.referee.all_stand
-    assert played.told.startswith("Rank 0 begins more than 5,000 messages.")
+    assert played.feedback.startswith("Rank 0 begins more than 5,000 messages.")
 
 
 def test_a_cause_comes_before_its_consequence():
@@ -283,9 +283,9 @@ def test_a_cause_comes_before_its_consequence():
     played = Played(2)
     played.receive(0, 1)
     played.hear(1, Ended(raised=Raised("ValueError", "no", Line("f", 3, "raise"))))
-    assert played.told.startswith("The function raises ValueError in rank 1. ValueError: no")
+    assert played.feedback.startswith("The function raises ValueError in rank 1. ValueError: no")
     played = Played(2)
     played.receive(0, 1)
     played.referee.died(1, -9)
-    assert played.told == "The process of rank 1 was killed by SIGKILL."
+    assert played.feedback == "The process of rank 1 was killed by SIGKILL."
     assert played.referee.all_stand

@@ -54,7 +54,7 @@ def program(rank, ranks, path):
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory):
+def records(tmp_path_factory):
     return launch(program, 3, str(tmp_path_factory.mktemp("ledgers") / "one"), timeout=ENOUGH)
 
 
@@ -62,10 +62,10 @@ def collectives(calls, group=()):
     return [call for call in calls if call.name in ledger.SIZED and call.group == group]
 
 
-def test_collectives_in_their_order(found):
+def test_collectives_in_their_order(records):
     """And nothing of what these call themselves, as all_gather_object does."""
     tensor = {"tensor": "float32[2, 3]", "numbers": 6}
-    for calls, refused in found:
+    for calls, refused in records:
         assert refused == 1
         wanted = [
             Call("all_reduce", 1, **tensor, op="SUM"),
@@ -81,15 +81,15 @@ def test_collectives_in_their_order(found):
         assert collectives(calls) == wanted
 
 
-def test_a_group_s_own(found):
-    for rank, (calls, _) in enumerate(found):
+def test_a_group_s_own(records):
+    for rank, (calls, _) in enumerate(records):
         wanted = [Call("all_reduce", 1, "float32[3]", 3, "SUM", group=(0, 1))]
         assert collectives(calls, (0, 1)) == (wanted if rank < 2 else [])
 
 
-def test_messages(found):
+def test_messages(records):
     def of(rank, names):
-        return [call for call in found[rank][0] if call.name in names]
+        return [call for call in records[rank][0] if call.name in names]
 
     for rank in range(3):
         first = of(rank, ("isend", "irecv"))

@@ -154,5 +154,5 @@ def test_a_call_for_a_dead_server_is_not_taken_by_another(other):
     with between(alive, pytest.fail) as (address, calls):
         with pytest.raises(ServerError, match="or it is not server 0"):
             Client([address], 0, MODEL, SECRET, ENOUGH)
-        assert calls and alive.idle and alive.standing.state != "follows"
+        assert calls and alive.idle and alive.replica_state.state != "follows"
     alive.close()

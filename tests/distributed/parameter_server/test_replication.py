@@ -11,7 +11,7 @@ from labkit.distributed.connections.handshake import new_secret
 from labkit.distributed.parameter_server.client import Client
 from labkit.distributed.parameter_server.errors import ServerError
 from labkit.distributed.parameter_server.protocol.link import Link
-from labkit.distributed.parameter_server.replication import Copy, Standing, Unanswered
+from labkit.distributed.parameter_server.replication import Copy, ReplicaState, Unanswered
 from labkit.distributed.parameter_server.rules import Asynchronous
 from labkit.distributed.parameter_server.server import Server
 from labkit.distributed.parameter_server.shard import Shard
@@ -71,7 +71,7 @@ def test_the_copy_has_every_update_before_the_worker_hears_of_it(pair):
         assert len(pair.copy_shard.notes) == number
     assert torch.equal(pair.copy_shard.values, torch.full((3,), -6.0))
     assert pair.copy_shard.notes[-1].staleness == 0
-    assert pair.second.standing.state == "follows"
+    assert pair.second.replica_state.state == "follows"
     client.close()
 
 
@@ -96,7 +96,7 @@ def test_a_deposed_server_applies_nothing_more(pair):
     step(cut_off, 2)
     weights = one.pull()
     assert one.push(weights, torch.full((3,), 4.0))
-    assert pair.first.standing.state == "deposed"
+    assert pair.first.replica_state.state == "deposed"
     assert torch.equal(pair.first_shard.values, torch.full((3,), -1.0))
     assert torch.equal(pair.copy_shard.values, torch.full((3,), -7.0))
     assert [(note.worker, note.step) for note in pair.copy_shard.notes] == [(0, 0), (1, 0), (0, 1)]
@@ -141,7 +141,7 @@ def test_a_copy_that_took_over_behind_a_broken_connection_deposes(pair):
     step(cut_off, 2)
     break_connections(pair.second)
     assert one.push(weights, torch.full((3,), 4.0))
-    assert pair.first.standing.state == "deposed" and len(pair.first_shard.notes) == 1
+    assert pair.first.replica_state.state == "deposed" and len(pair.first_shard.notes) == 1
     assert torch.equal(pair.copy_shard.values, torch.full((3,), -7.0))
     for client in (one, cut_off):
         client.close()
@@ -197,7 +197,7 @@ def test_a_worker_does_not_wake_a_copy_that_follows_nobody():
     second.serve(shard(), MODEL)
     with pytest.raises(ServerError, match="did not answer"):
         Client([nowhere()], 0, MODEL, SECRET, 0.3, [second.address])
-    assert second.standing.state == "waits"
+    assert second.replica_state.state == "waits"
     second.close()
 
 
@@ -221,8 +221,8 @@ def test_workers_may_come_before_the_servers(pair):
     first.serve(first_shard, MODEL)
     worker.join(TIMEOUT)
     assert len(first_shard.notes) == 1
-    assert first.standing.state == "serves"
-    assert second.standing.state == "follows"
+    assert first.replica_state.state == "serves"
+    assert second.replica_state.state == "follows"
     done[0].close()
     first.close()
     second.close()
@@ -251,8 +251,8 @@ def test_a_server_that_is_no_copy_follows_nobody():
     alone.close()
 
 
-def test_standings():
-    first, copy = Standing(is_copy=False), Standing(is_copy=True)
+def test_replica_states():
+    first, copy = ReplicaState(is_copy=False), ReplicaState(is_copy=True)
     first.greet(0, False)
     first.depose()
     for worker in (0, None):

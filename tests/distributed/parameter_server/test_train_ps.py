@@ -186,7 +186,7 @@ def test_on_two_hosts_with_a_cable_that_is_cut(tmp_path, secret):
         near, far = role(pair[0], "worker", 0), role(pair[1], "worker", 1)
         server.wait_for("server 0: 4 gradients\n", ENOUGH)
         pair[1].cut()
-        if "server 0: 60 gradients" not in server.said():  # on no machine but a very slow one
+        if "server 0: 60 gradients" not in server.printed():  # on no machine but a very slow one
             far.kill()
             pair[1].mend()
             far = role(pair[1], "worker", 1)

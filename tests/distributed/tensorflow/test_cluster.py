@@ -200,7 +200,7 @@ def test_a_step_is_counted_after_all_of_its_updates(cluster):
     """In the graph of a step, the count waits for both matrices and both biases."""
     tried = try_program(cluster, ORDER.format(folder=str(find_program().parent)))
     assert tried.error == ""
-    demanded, left_out = re.findall(r"^\d+ \d+$", tried.said, re.MULTILINE)
+    demanded, left_out = re.findall(r"^\d+ \d+$", tried.printed, re.MULTILINE)
     assert demanded == "4 4"
     assert left_out == "4 0", "without the order that the program demands"
 
@@ -217,7 +217,7 @@ def test_printed_programs_of_early_tensorflow(cluster):
     assert (waiting.line, waiting.text) == (7, "server.join()")
     assert waiting.printed == ["the parameter server has begun"]
     without = with_free_ports(ONE_SCRIPT.replace("server.join()", ""))
-    said = try_program(cluster, without).said.splitlines()
+    said = try_program(cluster, without).printed.splitlines()
     begun = [words for words in said if words.endswith("has begun")]
     assert begun == ["the parameter server has begun", "the worker has begun"]
 
@@ -227,12 +227,12 @@ def test_printed_programs_of_early_tensorflow(cluster):
 )
 def test_a_program_that_fails_is_told(cluster):
     tried = try_program(cluster, "x = 1\nprint('hello')\nraise OSError('no disk')\n")
-    assert tried.said.startswith("hello\nTraceback")
+    assert tried.printed.startswith("hello\nTraceback")
     assert tried.error == "OSError: no disk"
     assert tried.line is None
     assert try_program(cluster, "print('well')").error == ""
     tried = try_program(cluster, "import time\n\ntime.sleep(1000)", until=lambda: True)
-    assert (tried.said, tried.line, tried.error) == ("", 3, "")
+    assert (tried.printed, tried.line, tried.error) == ("", 3, "")
 
 
 def test_what_is_wrong_with_a_run_is_told(cluster):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from labkit.fpga.judging.demands import why_dear
+from labkit.fpga.judging.demands import cost_cause
 from labkit.fpga.synthesize import Synthesis
 from labkit.fpga.toolchain.multipliers import Multiplier, Multipliers
 from labkit.provenance import compiled
@@ -39,7 +39,7 @@ def product(bits):
     ],
 )
 def test_a_cause_is_named(report, text, limits, said):
-    assert said in why_dear(report, limits, text)
+    assert said in cost_cause(report, limits, text)
 
 
 @pytest.mark.parametrize(
@@ -51,4 +51,4 @@ def test_a_cause_is_named(report, text, limits, said):
     ],
 )
 def test_nothing_is_guessed(report, text):
-    assert why_dear(report, LIMITS, text) is None
+    assert cost_cause(report, LIMITS, text) is None

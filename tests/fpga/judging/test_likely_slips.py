@@ -63,7 +63,7 @@ SLIPS = {  # what is edited, what is said, and the line that is quoted with it
 }
 
 
-def told(text):
+def lint_message(text):
     """What lint says of a module, and what Yosys alone would."""
     with pytest.raises(RTLError) as error:
         lint(read_sources(text, "m"), {})
@@ -75,7 +75,7 @@ def test_a_slip_is_named_with_its_line(slip):
     old, new, said, line = SLIPS[slip]
     assert MODULE.count(old) == 1
     text = MODULE.replace(old, new)
-    lines = told(text).splitlines()
+    lines = lint_message(text).splitlines()
     cause = next(number for number, one in enumerate(lines) if one.startswith("Likely cause: "))
     assert said in lines[cause]
     marked = [one[3:].split(" | ", 1) for one in lines if one.startswith("  >")]
@@ -113,7 +113,7 @@ def test_an_index_may_have_more_bits_than_a_memory_needs(words):
 )
 def test_what_verilator_finds_is_said_in_our_words(old, new, said):
     assert MODULE.count(old) == 1
-    assert said in told(MODULE.replace(old, new))
+    assert said in lint_message(MODULE.replace(old, new))
 
 
 def test_words_of_yosys_are_read_too():

@@ -8,7 +8,7 @@ import pytest
 
 from labkit.fpga.errors import ToolError
 from labkit.fpga.toolchain import cache_limit, cpp
-from labkit.fpga.toolchain.remembered import remembered
+from labkit.fpga.toolchain.cached import cached
 
 
 @pytest.fixture(autouse=True)
@@ -59,14 +59,14 @@ def test_a_use_of_a_report_or_a_model_counts(cache, monkeypatch):
         path.write_bytes(bytes(100))
 
     first = cpp.kept("first.so", ["first"], write)
-    remembered("kind", ["a"], lambda: {"n": 1})
+    cached("kind", ["a"], lambda: {"n": 1})
     (report,) = cache.rglob("*.json")
     second = cpp.kept("second.so", ["second"], write)
     for hours, path in ((3, first), (2, report), (1, second)):
         then = path.stat().st_mtime - 3600 * hours
         os.utime(path, (then, then))
     assert cpp.kept("first.so", ["first"], write) == first
-    assert remembered("kind", ["a"], lambda: {"n": 2}) == {"n": 1}
+    assert cached("kind", ["a"], lambda: {"n": 2}) == {"n": 1}
     monkeypatch.setattr(cache_limit, "MOST_BYTES", 250 + report.stat().st_size)
     third = cpp.kept("third.so", ["third"], write)
     assert set(names(cache)) == {first.name, report.name, third.name}
@@ -75,10 +75,10 @@ def test_a_use_of_a_report_or_a_model_counts(cache, monkeypatch):
 def test_reports_are_bounded_too(cache, monkeypatch):
     monkeypatch.setattr(cache_limit, "MOST_BYTES", 1000)
     for number in range(40):
-        remembered("kind", [number], lambda: {"text": "x" * 100})
+        cached("kind", [number], lambda: {"text": "x" * 100})
     total = sum(path.stat().st_size for path in cache.rglob("*.json"))
     assert 500 < total <= 1000
-    assert remembered("kind", [39], lambda: {"text": ""}) == {"text": "x" * 100}
+    assert cached("kind", [39], lambda: {"text": ""}) == {"text": "x" * 100}
 
 
 def test_a_disk_that_is_full_is_named(cache):

@@ -11,8 +11,8 @@ from labkit.fpga.errors import ToolError
 from labkit.fpga.simulate import simulate
 from labkit.fpga.sources import read_sources
 from labkit.fpga.toolchain import cpp
+from labkit.fpga.toolchain.cached import cached
 from labkit.fpga.toolchain.models import compiled
-from labkit.fpga.toolchain.remembered import remembered
 
 SKID = Path(__file__).parents[1] / "modules" / "skid.sv"
 STRANGER = 12345
@@ -108,10 +108,10 @@ def test_what_is_made_is_for_nobody_else_to_write(cache):
 
 
 def test_an_answer_of_another_user_is_made_again(cache, give_away):
-    remembered("kind", ["a"], lambda: {"n": 1})
+    cached("kind", ["a"], lambda: {"n": 1})
     (path,) = cache.rglob("*.json")
     give_away(path)
-    assert remembered("kind", ["a"], lambda: {"n": 2}) == {"n": 2}
+    assert cached("kind", ["a"], lambda: {"n": 2}) == {"n": 2}
 
 
 # --- a disk that is full

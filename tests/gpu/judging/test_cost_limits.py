@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from labkit.gpu import cuda, profile
-from labkit.gpu.judging.cost_limits import ProfiledLaunch, float64, too_dear
+from labkit.gpu.judging.cost_limits import ProfiledLaunch, float64, over_limit
 
 N = 1000
 TWO = np.float32(2)
@@ -130,12 +130,12 @@ def ours():
 )
 def test_each_waste_has_its_sentence(ours, kernel, says):
     theirs = launched(kernel)
-    assert says in too_dear(theirs, ours)
+    assert says in over_limit(theirs, ours)
 
 
 @pytest.mark.parametrize("kernel", [double, twice_read, grid_stride, question])
 def test_other_styles_are_left_alone(ours, kernel):
-    assert too_dear(launched(kernel), ours) is None
+    assert over_limit(launched(kernel), ours) is None
 
 
 def test_float64_is_judged_as_compiled():

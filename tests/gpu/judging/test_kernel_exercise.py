@@ -13,9 +13,6 @@ from labkit.gpu import cuda
 from labkit_lessons.gpu.threads_blocks_and_memory import solutions
 
 HERE = Path(__file__).resolve().parent
-PARTS = re.findall(
-    r"```(?:python|toml)\n(.*?)```", (HERE.parents[2] / "CONTRIBUTING.md").read_text("utf-8"), re.S
-)
 TEXTS = """
 [exercises."gpu.step"]
 hints = ["First v, then p."]
@@ -37,8 +34,9 @@ def made(room, monkeypatch):
 
 @pytest.fixture
 def example(made):
-    """The exercise that CONTRIBUTING.md writes out."""
-    code, texts = (part for part in PARTS if "gpu.saxpy" in part)
+    """The exercise that CONTRIBUTING.md explains."""
+    code = (HERE / "saxpy_exercise.py").read_text("utf-8")
+    texts = (HERE / "saxpy_texts.toml").read_text("utf-8")
     (exercise,) = made(code, texts).EXERCISES
     return exercise
 
@@ -49,7 +47,7 @@ def in_place(made):
 
 
 @pytest.fixture
-def said(capsys):
+def feedback(capsys):
     def ask(exercise, kernel):
         with registered(exercise):
             check(exercise.id, kernel)
@@ -85,14 +83,14 @@ def saxpy_empty(a, x, y, z):
     pass
 
 
-def test_the_example_of_the_guide(example, said):
-    assert "Right: gpu.saxpy is solved." in said(example, saxpy)
-    assert "counts across all blocks" in said(example, saxpy_of_the_first_block)
+def test_the_example_of_the_guide(example, feedback):
+    assert "Right: gpu.saxpy is solved." in feedback(example, saxpy)
+    assert "counts across all blocks" in feedback(example, saxpy_of_the_first_block)
     assert re.search(
-        r"right, but in line \d+ a warp's load touches", said(example, saxpy_scattered)
+        r"right, but in line \d+ a warp's load touches", feedback(example, saxpy_scattered)
     )
-    assert "not solved yet" in said(example, saxpy_empty)
-    assert "This is no kernel" in said(example, lambda a, x, y, z: None)
+    assert "not solved yet" in feedback(example, saxpy_empty)
+    assert "This is no kernel" in feedback(example, lambda a, x, y, z: None)
     one, two = np.float32([1, 2]), np.float32([3, 4])
     assert example.plain(saxpy, np.float32(10), one, two).tolist() == [13, 24]
 
@@ -149,21 +147,21 @@ def step_that_reads_twice(p, v, g, skip, rate):
         p[i] += (rate * v[i] - rate * v[i]) - rate * v[i]
 
 
-def test_a_kernel_that_works_in_place_on_several_outputs_and_takes_numbers(in_place, said):
+def test_a_kernel_that_works_in_place_on_several_outputs_and_takes_numbers(in_place, feedback):
     exercise = in_place.EXERCISES[0]
-    assert "the course's own kernel" in said(exercise, solutions.block_sum)
-    assert "Right: gpu.step is solved." in said(exercise, step)
-    assert "not solved yet: the kernel changes nothing." in said(exercise, step_empty)
-    answer = said(exercise, step_with_the_old_velocity)
+    assert "the course's own kernel" in feedback(exercise, solutions.block_sum)
+    assert "Right: gpu.step is solved." in feedback(exercise, step)
+    assert "not solved yet: the kernel changes nothing." in feedback(exercise, step_empty)
+    answer = feedback(exercise, step_with_the_old_velocity)
     assert "`p[0]`" in answer and "the velocity of the step before" in answer
-    assert "changes its input `g`" in said(exercise, step_that_clears_the_gradient)
+    assert "changes its input `g`" in feedback(exercise, step_that_clears_the_gradient)
 
 
-def test_a_limit_sees_the_learners_kernel_and_all_inputs(in_place, said):
-    answer = said(in_place.EXERCISES[0], step_that_reads_twice)
+def test_a_limit_sees_the_learners_kernel_and_all_inputs(in_place, feedback):
+    answer = feedback(in_place.EXERCISES[0], step_that_reads_twice)
     assert "The numbers are right, but it is too dear." in answer and "2 cases are right" in answer
     assert in_place.seen == [(step_that_reads_twice, skip) for skip in (1, 2, 1)]
 
 
-def test_few_lanes_are_enough_where_ours_are_few(in_place, said):
-    assert "Right: gpu.double is solved." in said(in_place.EXERCISES[1], twice)
+def test_few_lanes_are_enough_where_ours_are_few(in_place, feedback):
+    assert "Right: gpu.double is solved." in feedback(in_place.EXERCISES[1], twice)

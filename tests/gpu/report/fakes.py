@@ -77,7 +77,7 @@ def metric(counter: str) -> str:
     return name
 
 
-def told(name: str, counts) -> dict[str, float]:
+def metric_values(name: str, counts) -> dict[str, float]:
     """metric -> value of one launch: by hand where we have it, else what the machine counts."""
     found = {}
     for counter in counters.COMPARED:
@@ -103,7 +103,7 @@ def ncu(folder: Path, machine, change=lambda rows: rows, unknown: str = "none_su
     """`ncu`, which tells the counters of `machine`: name -> counters of the SIMT machine."""
     rows = []
     for i, (name, counts) in enumerate(machine.items()):
-        rows += [[str(i), name, f"{n:,.0f}"] for name, n in told(name, counts).items()]
+        rows += [[str(i), name, f"{n:,.0f}"] for name, n in metric_values(name, counts).items()]
     lines = ['"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"']
     lines += [f'"{i}","k","{name}","inst","{value}"' for i, name, value in change(rows)]
     (folder / "table.csv").write_text("\n".join(lines) + "\n")

@@ -28,7 +28,7 @@ def with_change(lesson, words, old, new, **changed):
     return lesson.execute(code.replace(old, new), lesson.before[code] | changed)
 
 
-def found(pattern, said):
+def numbers_in(pattern, said):
     return [float(n) for n in re.findall(pattern, said)]
 
 
@@ -45,14 +45,14 @@ def test_the_shift_shows_both_ends_of_the_exponential(lesson):
     images = r"(\d+) images right"
     said = lesson.printed[lesson.cell(SHIFT)]
     assert "No hazard found." in said
-    assert found(images, said) == [0, 0, 300, 300, 300, 0, 0]
+    assert numbers_in(images, said) == [0, 0, 300, 300, 300, 0, 0]
     first = re.findall(r"the first is (\S+)", said)
     assert first[:2] + first[-2:] == ["-inf", "-inf", "inf", "inf"]
     assert np.diff([float(n) for n in first[2:5]]) == pytest.approx([80, 80], abs=0.02)
     said = with_change(lesson, SHIFT, "math.exp(x[k, n])", "math.exp(np.float64(x[k, n]))")
-    assert found(images, said) == [0, 300, 300, 300, 300, 300, 0], "float64 ends near 709"
+    assert numbers_in(images, said) == [0, 300, 300, 300, 300, 300, 0], "float64 ends near 709"
     said = with_change(lesson, SHIFT, "x[k, n]", "x[0, n]")
-    assert max(found(images, said)) <= 2, "an image may hit it by chance"
+    assert max(numbers_in(images, said)) <= 2, "an image may hit it by chance"
 
 
 def test_the_race_is_found_although_all_runs_are_right(lesson):
@@ -64,13 +64,13 @@ def test_the_race_is_found_although_all_runs_are_right(lesson):
         return lesson.again(PROBE, **{n: changed[n] for n in ("raced", "right_runs")})[0]
 
     said = lesson.printed[lesson.cell(PROBE)]
-    assert found(r"(\d+) right results", said) == [100]
+    assert numbers_in(r"(\d+) right results", said) == [100]
     assert said.count("Race on best") == 2 and "cuda." not in said, "the cure is for the reader"
     barrier = "while step > 0:\n        cuda.syncwarp()\n"
     said = evidence("while step > 0:\n", barrier)
-    assert found(r"(\d+) right results", said) == [100] and "Race" not in said
+    assert numbers_in(r"(\d+) right results", said) == [100] and "Race" not in said
     said = evidence("top[row] = best[0]", "top[row] = best[1]")
-    assert found(r"(\d+) right results", said) == [0]
+    assert numbers_in(r"(\d+) right results", said) == [0]
 
 
 def kept(n):
@@ -192,7 +192,7 @@ def test_the_report_says_how_much_each_suspect_brings_in(lesson):
 
 
 def shares(said):
-    return found(r"([\d.]+) % \(predicted", said)
+    return numbers_in(r"([\d.]+) % \(predicted", said)
 
 
 def test_the_limiter_is_found_by_halving(lesson):

@@ -11,7 +11,7 @@
 #   labkit:
 #     title: Gradients and convolutions
 #     number: 1
-#     minutes: 45
+#     minutes: 48
 #     needs: [torch]
 #     able: derive, write and test the gradients of a layer; run the course's network in your own NumPy; read a roofline
 #     runs_on: any CPU
@@ -23,7 +23,7 @@
 # **What does an accelerator accelerate?**
 # In a network for images, mostly two sums.
 # One multiplies a vector by a matrix, the other slides a small window over an image.
-# You will write the second, both gradients, and run a real network.
+# You will write both, with their gradients.
 #
 # ## What you will be able to do
 #
@@ -38,6 +38,46 @@
 # The setup cell: written by labkit build.
 
 # %% [markdown]
+# ## A first line
+#
+# The first sum makes one output of a fully connected layer: each number of the input, a **feature**, is multiplied by a weight of its own, and the products and a **bias** are added up:
+#
+# ```
+# features x     1      2      3
+# weights w      0.5   -1      2
+# products       0.5   -2      6       their sum is 4.5
+# bias b         0.25                  the output is 4.75
+# ```
+#
+# **Exercise `gpu.one_output`**: this output, for any features, weights and bias, in one line.
+# In this lesson's exercises Python and NumPy are yours.
+# What has the whole layer ready is not: PyTorch, TensorFlow, JAX, SciPy, and labkit's own reference.
+# Write it in place of `None`, and run the cell: `check` says **Right**, or what is wrong.
+# Stuck?
+# Run `hint("gpu.one_output")` in a new cell, then `hint(..., 2)`.
+
+
+# %% tags=["exercise:gpu.one_output"]
+import numpy as np
+
+from labkit import check, figures, hint, predict, quiz
+
+
+def one_output(x, w, b):
+    """features x [D], weights w [D], bias b  ->  one number"""
+    # STUB:
+    # y = None
+    # BEGIN SOLUTION
+    y = np.sum(x * w) + b
+    # END SOLUTION
+    return y
+
+
+one_output = check("gpu.one_output", one_output)
+
+# %% [markdown]
+# Each feature took a multiplication and an addition: a **multiply-add**.
+#
 # ## Predict
 #
 # This is the network of all four chapters.
@@ -50,7 +90,7 @@
 # | `fc1`, fully connected, then ReLU | 4,096 → 128 | 128 x 4,096 |
 # | `fc2`, fully connected | 128 → 10 | 10 x 128 |
 #
-# Guess three numbers now, before any result.
+# Guess three numbers now, in place of `None`, before any result.
 # A rough guess beats none: you will remember the gap.
 #
 # 1. How many multiply-adds does the network need to classify one image?
@@ -58,14 +98,8 @@
 #    Count in FLOP: one addition, multiplication or comparison.
 # 3. If both ran at their theoretical limits, how many times faster would an H200, a large GPU, run a training step of 32 images than a laptop's CPU?
 #    Both compute in float32; the GPU's tensor cores, units that multiply matrices of shorter numbers, stay out of it.
-#
-# Put your numbers in place of `None`.
 
 # %%
-import numpy as np
-
-from labkit import check, figures, hint, predict, quiz
-
 # STUB:
 # guesses = {
 #     "multiply-adds": predict("gpu.macs_per_image", None, "multiply-adds"),
@@ -86,8 +120,7 @@ guesses = {
 # ### A fully connected layer, backwards
 #
 # How should each weight move to lower the loss?
-# The layer has weights $w$ and biases $b$.
-# It turns the $D$ features $x$ of each of $N$ images into $K$ outputs $a$.
+# The layer has $K$ outputs $a$ for each of $N$ images: $a_{nk}$ is `one_output(x[n], w[k], b[k])`.
 # Every image has a loss $\ell_n$, and $L$ is their mean:
 #
 # $$a_{nk} = b_k + \sum_d w_{kd}\, x_{nd} \qquad\qquad L = \frac1N \sum_n \ell_n$$
@@ -108,11 +141,7 @@ guesses = {
 # A sum over a letter that two arrays share is a matrix product: `@`, with `.T` to bring that letter to the middle.
 #
 # **Exercise `gpu.linear_backward`**: the three gradients.
-# Stuck?
-# Run `hint("gpu.linear_backward")` in a new cell, then `hint(..., 2)`.
-# In this lesson's exercises Python and NumPy are yours.
-# Return NumPy arrays, in the dtype of the inputs.
-# What has the whole layer ready is not: PyTorch, TensorFlow, JAX, SciPy, and labkit's own reference.
+# From here on, return NumPy arrays, in the dtype of the inputs.
 #
 # `check` hands on your function if it is right, and ours as long as it is not.
 # So every cell below runs, but only after **Right** is a result yours.
@@ -142,7 +171,7 @@ linear_backward = check("gpu.linear_backward", linear_backward)
 # `check` compared you with our code.
 # Who checks ours?
 # A gradient predicts how far the loss moves when one input moves a little.
-# So move it, by $\varepsilon = 10^{-6}$ each way, and look:
+# So move it, by $\varepsilon = 10^{-6}$ each way:
 #
 # $$\frac{\partial L}{\partial w_{kd}} \approx \frac{L(w_{kd} + \varepsilon) - L(w_{kd} - \varepsilon)}{2\varepsilon}$$
 #
@@ -196,8 +225,8 @@ print(f"1/N twice: {twice.ok}, worst at {'xwb'[twice.worst_input]}{list(twice.wo
 # > A convolution layer is Y = sum_i sum_j X[i,j] * K[i,j]
 #
 # Run it as printed, with $i$ and $j$ over the kernel, then over the image.
-# The picture shows what the layer does instead.
-# Change `p` and `q` to any of 0, 1, 2 and watch the window move.
+# The last line and the picture show what the layer does instead: `one_output` of a window, which `ravel` lays out as a row.
+# Change `p` and `q` to 0, 1 or 2 and watch the window move.
 
 # %%
 X = np.array([[1, 0, 2, 1, 0], [0, 3, 1, 0, 2], [2, 1, 0, 1, 1], [0, 2, 4, 0, 1], [1, 0, 1, 2, 0]])
@@ -213,6 +242,7 @@ try:
     as_printed(len(X))
 except IndexError as error:
     print("i, j over the image:", error)
+print("one window:", one_output(X[2:5, 2:5].ravel(), K.ravel(), 0))
 figures.convolution(X, K, p=2, q=2)
 
 # %% [markdown]
@@ -314,7 +344,7 @@ print("matrix product:", measured(product, "s"), f"- {loops / product:.0f} times
 # <!-- holds: conv2d(*args).size == 32_768 -->
 # im2col enters it 9 times, once per tap, and the product once.
 # <!-- holds: args[1].shape[2] * args[1].shape[3] == 9 -->
-# In our runs, the two times lay more than a hundredfold apart.
+# In our runs, the times lay over a hundredfold apart.
 #
 # ### Backwards, part one: the weights
 #
@@ -395,7 +425,6 @@ print(f"dx, dw and db in use, nudged at {result.entries} entries:", result.ok)
 #
 # Does it work in the real network?
 # PyTorch trained these weights on 50,000 photographs of [CIFAR-10](https://www.cs.toronto.edu/~kriz/cifar.html), never on the 500 below.
-# `network` is all NumPy.
 
 # %%
 import torch
@@ -419,8 +448,7 @@ x = convnet.normalise(data.test.images)  # [500, 3, 32, 32] float32
 logits = np.concatenate([network(batch, weights) for batch in np.split(x, 10)])
 
 # %% [markdown]
-# Does PyTorch, with the same weights, agree image by image?
-# It must agree in every score (logit), not only the winning class.
+# Does PyTorch, with the same weights, agree in every score (logit), not only in the winning class?
 
 # %%
 from labkit.provenance import counted, predicted
@@ -444,7 +472,6 @@ figures.image_grid(data.test.images[some], captions, wrong, alt)
 # **The NumPy network and PyTorch agree.**
 # <!-- holds: np.sum(yours == theirs) == len(x) -->
 # <!-- holds: np.abs(logits - expected).max() < 0.001 -->
-# Its `im2col` is yours if `check` said **Right**.
 # The answers framed in orange are wrong, and PyTorch gives the same wrong ones.
 # <!-- holds: np.sum(wrong) > 0 -->
 # <!-- holds: np.sum(yours[some] != theirs[some]) == 0 -->
@@ -452,7 +479,6 @@ figures.image_grid(data.test.images[some], captions, wrong, alt)
 # ## Measure
 #
 # What does one training step of 32 images cost?
-# Count.
 # A convolution's forward pass takes $N K P Q \cdot C R S$ multiply-adds, each 2 FLOP.
 # `dw` takes the same number again, and so does `dx`.
 # The first layer needs no `dx`: nobody trains the photograph.
@@ -461,7 +487,6 @@ figures.image_grid(data.test.images[some], captions, wrong, alt)
 # We assume that every operation reads its operands once from memory and writes its result once, 4 bytes per number.
 # FLOP divided by bytes is the **arithmetic intensity**.
 # ReLU reads x and writes y, then reads y and dy and writes dx: 5 numbers or 20 bytes for 2 FLOP, 0.1 FLOP per byte.
-# Find it in the table, and `conv2` beside it.
 # `sgd` updates all weights, with momentum.
 
 # %%
@@ -484,7 +509,7 @@ share = 100 * convolutions / sum(float(cost.flops) for cost in costs.values())
 # Faster arithmetic helps the one, faster memory the other.
 #
 # A machine can do at most `peak` FLOP per second, and move at most `bandwidth` bytes per second to and from its main memory.
-# So a layer of intensity $I$, if all its bytes do go to main memory, runs at most at
+# So a layer of intensity $I$, if all its bytes go to main memory, runs at most at
 #
 # $$\min(\text{peak},\; I \cdot \text{bandwidth})$$
 #
@@ -526,11 +551,10 @@ print("peak:", here.peak["fp32"], "\nbandwidth:", here.bandwidth)
 # It assumes that each machine reaches its roof; your marks show how far real code can be from one.
 #
 # Which peak?
-# A GPU has several.
 # The ordinary float32 units have the one of your guess.
 # The **tensor cores** multiply matrices many times faster, but they first round the numbers: in the format TF32 to 11 significant bits, where float32 has 24.
 # An H200 knows TF32, a T4 does not.
-# The last column takes this peak for every layer; where memory sets the speed, the peak does not matter.
+# The last column takes this peak for every layer.
 #
 # | | peak in float32 | peak in TF32 | bandwidth |
 # |---|---|---|---|
@@ -589,8 +613,6 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 #
 # ## On trial
 #
-# [C02](#C02) held as an outer product, [C25](#C25) for a large GPU in a laptop's place; [C24](#C24) was wrong.
-#
 # ### <a id="C23"></a>C23 on trial
 #
 # > Automatic differentiation derives gradients by symbolic computation
@@ -636,8 +658,6 @@ for row, (text, value, inputs) in reversed(list(enumerate(tape))):
 #   **Convolution:** the same product, after im2col.
 # - **Copied forward means added backward**: `+=`.
 # - **Intensity** against the ridge says which figure of a machine matters for a layer.
-#
-# You can now derive a layer's gradient, test it by nudging, and predict what hardware can do for it.
 #
 # ## Quiz
 #

@@ -10,6 +10,51 @@ import numpy as np
 
 from tests.exercises.edits import edit, solution
 
+# --- gpu.one_output
+
+output = partial(edit, "gpu.one_output")
+output_without_bias = output("output_without_bias", " + b", "")
+bias_in_every_product = output("bias_in_every_product", "x * w) + b", "x * w + b)")
+bias_before_the_weights = output("bias_before_the_weights", "x * w) + b", "(x + b) * w)")
+output_minus_bias = output("output_minus_bias", "+ b", "- b")
+output_averaged = output("output_averaged", "np.sum", "np.mean")
+sums_before_products = output("sums_before_products", "np.sum(x * w)", "sum(x) * sum(w)")
+weights_added_on = output("weights_added_on", "x * w", "x + w")
+products_alone = output("products_alone", "np.sum(x * w)", "x * w")
+output_in_a_matrix = output("output_in_a_matrix", "np.sum(x * w)", "np.multiply.outer(x, w)")
+output_cut_off = output("output_cut_off", "return y", "return float(int(y))")
+output_of_four = output("output_of_four", "x * w", "x[:4] * w[:4]")
+
+
+def output_changes_x(x, w, b):
+    x *= w
+    return x.sum() + b
+
+
+def output_by_library(x, w, b):
+    import torch
+
+    return float(torch.dot(torch.from_numpy(x), torch.from_numpy(w))) + b
+
+
+_KEPT_BIAS = {}
+
+
+def output_keeps_its_bias(x, w, b):
+    return np.sum(x * w) + _KEPT_BIAS.setdefault(x.shape, b)
+
+
+def output_by_product(x, w, b):
+    return x @ w + b
+
+
+def output_in_a_loop(x, w, b):
+    y = b
+    for feature, weight in zip(x, w, strict=True):
+        y += feature * weight
+    return y
+
+
 # --- gpu.linear_backward
 
 linear = partial(edit, "gpu.linear_backward")
@@ -446,6 +491,22 @@ def window_by_window_back(dy, w, x_shape, stride=1, padding=0):
 
 
 PLANTED = {
+    "gpu.one_output": [
+        (output_without_bias, "The bias b is missing"),
+        (bias_in_every_product, "The bias is added once for each feature"),
+        (bias_before_the_weights, "The bias is added to the features"),
+        (output_minus_bias, "The bias is taken away"),
+        (output_averaged, "The products are averaged"),
+        (sums_before_products, "are added up first, and then multiplied"),
+        (weights_added_on, "Each weight is added to its feature"),
+        (products_alone, "There is a number for each feature"),
+        (output_in_a_matrix, "Every feature meets every weight"),
+        (output_cut_off, "The digits behind the decimal point"),
+        (output_of_four, "x counts up to the first 4 entries"),
+        (output_keeps_its_bias, "kept from one call to the next"),
+        (output_changes_x, "changes its input x"),
+        (output_by_library, "torch"),
+    ],
     "gpu.linear_backward": [
         (dw_not_turned, "dw is transposed"),
         (averages_over_the_batch, "divided by N once more"),
@@ -562,7 +623,16 @@ PLANTED = {
 # what is kept.
 _X, _W, _DY = np.ones((1, 1, 3, 3)), np.ones((2, 1, 2, 2)), np.ones((1, 2, 2, 2))
 _ONE = np.ones((1, 1, 1, 1))
+_THREE = np.arange(1.0, 4.0)
 RIGHT_ON = {
+    output_without_bias: (_THREE, _THREE, 0.0),
+    bias_before_the_weights: (_THREE, _THREE, 0.0),
+    output_minus_bias: (_THREE, _THREE, 0.0),
+    weights_added_on: (2 * np.ones(1), 2 * np.ones(1), 0.0),
+    products_alone: (np.ones(()), np.ones(()), 1.0),
+    output_in_a_matrix: (np.ones(()), np.ones(()), 1.0),
+    output_cut_off: (_THREE, _THREE, 1.0),
+    output_keeps_its_bias: (_THREE, _THREE, 1.0),
     w_turned_as_well: (np.ones((2, 2)), np.ones((2, 2)), np.ones((2, 2))),
     dy_left_as_it_lies: (np.ones((2, 2)), np.ones((2, 2)), np.ones((2, 2))),
     linear_keeps_dw: (np.ones((3, 2)), np.ones((3, 7)), np.ones((2, 7))),
@@ -584,6 +654,7 @@ RIGHT_ON = {
     input_adds_to_what_it_keeps: (_DY, _W, _X.shape, 1, 0),
 }
 ALSO_RIGHT = {
+    "gpu.one_output": [output_by_product, output_in_a_loop],
     "gpu.linear_backward": [linear_by_einsum, linear_image_by_image],
     "gpu.conv2d_direct": [output_by_output, all_windows_at_once],
     "gpu.im2col": [window_by_window, rows_by_index],

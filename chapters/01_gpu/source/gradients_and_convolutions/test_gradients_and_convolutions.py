@@ -133,6 +133,15 @@ def test_the_nudging_sees_a_wrong_gradient(lesson):
     assert "linear_backward: False" in said and "Outer product: True" in said
 
 
+def test_one_window_is_what_the_first_line_makes_of_it(lesson):
+    X, K = lesson.namespace["X"], lesson.namespace["K"]
+    expected = reference.conv2d(X[None, None], K[None, None])[0, 0, 2, 2]
+    said = lesson.printed[lesson.cell("one window:")]
+    assert f"one window: {expected:g}\n" in said
+    said, _ = lesson.again("one window:", one_output=lambda x, w, b: x.size)
+    assert "one window: 9\n" in said
+
+
 # --- the counts: from the shapes, written down here once more ---
 
 N = 32

@@ -353,7 +353,9 @@ figures.table(["memory", "belongs to", "speed on an RTX A6000"], rows, note)
 # NVIDIA's profiler Nsight Compute counts our passes as *wavefronts*:
 #
 # ```
-# ncu --metrics l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum python my_script.py
+# ncu --metrics \
+#   l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum \
+#   python my_script.py
 # ```
 #
 # We left out tensor cores.

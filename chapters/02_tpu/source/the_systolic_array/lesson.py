@@ -11,7 +11,7 @@
 #   labkit:
 #     title: The systolic array
 #     number: 1
-#     minutes: 45
+#     minutes: 48
 #     needs: []
 #     able: write the registers of a matrix unit and step them through your own matrices; count its cycles; feed it a convolution
 #     runs_on: any CPU
@@ -38,11 +38,50 @@
 # The setup cell: written by labkit build.
 
 # %% [markdown]
+# ## A first line
+#
+# A **systolic array** is a grid of *cells* (processing elements), and each cell holds one weight.
+# In every cycle, a cell takes a number from its left neighbour and a sum from the cell above, adds the product of number and weight to the sum, and hands both on, like the beats of a heart: hence the name.
+#
+# ```
+# holds      w = 3
+# takes      a = 2 from the left       psum = 10 from above
+# hands on   a = 2 to the right        10 + 2 x 3 = 16 downwards
+# ```
+#
+# **Exercise `tpu.one_cell`**: the sum that a cell hands on, in one line.
+# All cells work at once, so each argument is an array with a number for every cell.
+# In these exercises, return NumPy arrays, and use no other library.
+# Stuck?
+# Run `hint("tpu.one_cell")` in a new cell.
+# `check` hands on your function if it is right, else ours, so every cell below runs.
+
+
+# %% tags=["exercise:tpu.one_cell"]
+import numpy as np
+
+from labkit import check, figures, hint, predict, quiz
+
+
+def one_cell(a, psum, w):
+    """number a, sum psum, weight w [rows, cols] of each cell -> its new sum [rows, cols]"""
+    # STUB:
+    # psum_next = None
+    # BEGIN SOLUTION
+    psum_next = psum + a * w
+    # END SOLUTION
+    return psum_next
+
+
+one_cell = check("tpu.one_cell", one_cell)
+
+# %% [markdown]
+# That is all the arithmetic there is; what remains is timing.
+#
 # ## Predict
 #
 # A plain GPU kernel fetches two numbers for each multiply-add, from registers at best.
-# A **systolic array** is a grid of *cells* (processing elements) without such a store.
-# A cell holds one weight, multiplies, adds, and hands its numbers to its neighbours: one step in a cycle, like the beats of a heart, to which it owes its name.
+# The cells have no such store.
 # To multiply `a[M,K]` by `w[K,N]` and get `y[M,N]`:
 #
 # - the cell in row `k` and column `n` keeps the weight `w[k, n]`;
@@ -67,10 +106,6 @@
 #    Four times the cells, 256 x 256: how many times fewer cycles?
 
 # %%
-import numpy as np
-
-from labkit import check, figures, hint, predict, quiz
-
 # STUB:
 # guesses = {
 #     "feeds": predict("tpu.feeds_per_cycle", None, "numbers"),
@@ -102,10 +137,6 @@ guesses = {
 # In cycle 0 only row 0 gets a number, `a[0, 0]`; in cycle 1 row 0 gets `a[1, 0]`, and row 1 gets `a[0, 1]`.
 #
 # **Exercise `tpu.skew`**: the whole schedule, with zeros where nothing enters.
-# In these exercises, return NumPy arrays, and use no other library.
-# Stuck?
-# Run `hint("tpu.skew")` in a new cell.
-# `check` hands on your function if it is right, else ours, so every cell below runs.
 
 
 # %% tags=["exercise:tpu.skew"]
@@ -137,11 +168,11 @@ print(skew(np.array([[11, 12, 13], [21, 22, 23], [31, 32, 33], [41, 42, 43]])))
 #
 # ### What does a cell do in a cycle?
 #
-# Three things, all cells at once:
+# Three things:
 #
 # 1. It takes the number that its left neighbour held; in column 0, the one that is fed.
 # 2. It takes the sum that the cell above held; in row 0, zero.
-# 3. It multiplies its weight by the number that has just come, and adds the product to the sum that has just come.
+# 3. From the two that have just come, `one_cell` makes its new sum.
 #
 # **Exercise `tpu.systolic_step`**: from all registers before the cycle, all registers after it.
 # `np.column_stack` sets columns side by side, `np.vstack` rows on top of each other.
@@ -155,7 +186,8 @@ def systolic_step(a, psum, w, feed):
     # psum_next = None
     # BEGIN SOLUTION
     a_next = np.column_stack([feed, a[:, :-1]])
-    psum_next = np.vstack([np.zeros_like(psum[:1]), psum[:-1]]) + a_next * w
+    from_above = np.vstack([np.zeros_like(psum[:1]), psum[:-1]])
+    psum_next = one_cell(a_next, from_above, w)
     # END SOLUTION
     return a_next, psum_next
 
@@ -274,7 +306,7 @@ implicit_rows = check("tpu.implicit_rows", implicit_rows)
 #
 # Is this enough for the real network?
 # `product` cuts `w` into tiles of at most 128 x 128 and adds up what those along K give.
-# Two convolutions and two fully connected layers go through the grid: every multiplication in this network is done by `systolic_step`.
+# Two convolutions and two fully connected layers go through the grid: every multiplication is done by `systolic_step`.
 
 # %%
 from labkit import convnet, datasets
@@ -419,7 +451,7 @@ for name, size in layers.items():
 # ### How large must the batch be?
 #
 # Is 128 the batch that a TPU needs, then?
-# No, and the reason lies outside of the grid.
+# No: the reason lies outside of the grid.
 # Our grid finds a new row of weights ready in every cycle.
 # A TPU first has to fetch them from its main memory, the **HBM** (high-bandwidth memory), and that takes longer than shifting them into the cells.
 #
@@ -474,7 +506,7 @@ for name, (M, K, N) in layers.items():
     print(f"{name:8}{row}   streams M = {M:,}, N = {N}, K = {K:,}")
 
 # %% [markdown]
-# **With one weight register, the longest stream wins in all layers but `fc2`**: each tile pays for loading and fill, and a long stream spreads this over more work.
+# **With one weight register, the longest stream wins in all layers but `fc2`.**
 # <!-- holds: min(("ws", "is", "os"), key=lambda flow: big.schedule(*layers["conv1"], flow).cycles + big.schedule(*layers["conv1"], flow).drain) == "ws" -->
 # <!-- holds: min(("ws", "is", "os"), key=lambda flow: big.schedule(*layers["conv2"], flow).cycles + big.schedule(*layers["conv2"], flow).drain) == "ws" -->
 # <!-- holds: min(("ws", "is", "os"), key=lambda flow: big.schedule(*layers["fc1"], flow).cycles + big.schedule(*layers["fc1"], flow).drain) == "os" -->
@@ -540,7 +572,7 @@ for how, made in done.items():
 # A convolution is turned into one by its addresses, at no cost in multiply-adds; written out, the matrix has nine times the image's bytes.
 # <!-- holds: done["im2col"].cycles == done["implicit"].cycles -->
 # <!-- holds: done["im2col"].buffer_bytes // 2 == 9 * x8.nbytes -->
-# What it does cost is idle cells: 27 rows (3 channels x 9 taps) and 32 filters do not fill the grid (`conv1`: 5 % at work), and a 129th row needs a tile.
+# What it does cost is idle cells: `conv1`'s 27 rows (3 channels x 9 taps) and 32 filters leave 5 % at work, and a 129th row needs a tile.
 # <!-- holds: round(100 * runs["conv1"][0].utilization) == 5 -->
 # <!-- holds: shares[129] < 0.51 * shares[128] -->
 #
@@ -559,8 +591,6 @@ for how, made in done.items():
 # - A second register hides the loading.
 #   Then the main memory sets the batch: **about 240 rows for each weight on a TPU v5e.**
 # - A convolution is a product whose matrix exists only as addresses.
-#
-# You can now build a systolic array, count it, and see from a layer's three sizes how much of it will stand idle.
 #
 # ## Quiz
 #

@@ -7,6 +7,56 @@ import numpy as np
 
 from tests.exercises.edits import edit, solution
 
+KEPT = {}  # what answers keep from call to call
+
+# --- tpu.one_cell
+
+edited = partial(edit, "tpu.one_cell")
+cell_forgets_the_sum = edited("cell_forgets_the_sum", "psum + a * w", "a * w")
+cell_hands_on_the_sum = edited("cell_hands_on_the_sum", " + a * w", " + 0 * w")
+cell_without_a_weight = edited("cell_without_a_weight", "a * w", "a")
+cell_adds_everything = edited("cell_adds_everything", "a * w", "a + w")
+cell_multiplies_everything = edited("cell_multiplies_everything", "psum + a", "psum * a")
+cell_adds_its_number_first = edited("cell_adds_its_number_first", "psum + a * w", "(psum + a) * w")
+cell_adds_its_weight_first = edited("cell_adds_its_weight_first", "psum + a * w", "a * (psum + w)")
+cell_weighs_the_sum = edited("cell_weighs_the_sum", "psum + a * w", "w * psum + a")
+cell_takes_away = edited("cell_takes_away", "psum + a", "psum - a")
+cell_with_matrices = edited("cell_with_matrices", "a * w", "a @ w")
+cell_in_whole_numbers = edited(
+    "cell_in_whole_numbers", "= psum + a * w", "= (psum + a * w).astype(int)"
+)
+cells_of_four_rows = edited(
+    "cells_of_four_rows", "a * w", "a * w * (np.arange(len(a)) < 4)[:, None]"
+)
+
+
+def cell_keeps_its_weight(a, psum, w):
+    return psum + a * KEPT.setdefault(("cell", w.shape), w.copy())
+
+
+def cell_adds_into_psum(a, psum, w):
+    psum += a * w
+    return psum
+
+
+def cell_by_library(a, psum, w):
+    import torch
+
+    a, psum, w = (torch.from_numpy(numbers) for numbers in (a, psum, w))
+    return torch.addcmul(psum, a, w).numpy()
+
+
+def cell_after_cell(a, psum, w):
+    result = psum.copy()
+    for cell in np.ndindex(w.shape):
+        result[cell] += w[cell] * a[cell]
+    return result
+
+
+def cell_in_float32(a, psum, w):
+    return np.float32(a) * np.float32(w) + np.float32(psum)
+
+
 # --- tpu.skew
 
 skew = solution("tpu.skew")
@@ -56,9 +106,6 @@ def stops_with_row_0(a):
     return feeds
 
 
-KEPT = {}  # what answers keep from call to call
-
-
 def remembers_the_feeds(a):
     if a.shape not in KEPT:
         KEPT[a.shape] = skew(a)
@@ -96,10 +143,10 @@ def skew_by_library(a):
 step = solution("tpu.systolic_step")
 edited = partial(edit, "tpu.systolic_step")
 FROM_ABOVE = "np.vstack([np.zeros_like(psum[:1]), psum[:-1]])"
-multiplies_before_moving = edited("multiplies_before_moving", "a_next * w", "a * w")
+multiplies_before_moving = edited("multiplies_before_moving", "one_cell(a_next", "one_cell(a")
 sums_do_not_move = edited("sums_do_not_move", FROM_ABOVE, "psum")
 wraps_at_the_bottom = edited("wraps_at_the_bottom", "np.zeros_like(psum[:1])", "psum[-1:]")
-forgets_the_sums = edited("forgets_the_sums", f"{FROM_ABOVE} + ", "")
+forgets_the_sums = edited("forgets_the_sums", "a_next, from_above", "a_next, 0")
 one_wire_for_a_row = edited(
     "one_wire_for_a_row",
     "np.column_stack([feed, a[:, :-1]])",
@@ -113,10 +160,14 @@ sums_leave_at_the_top = edited(
 )
 feeds_from_the_right = edited("feeds_from_the_right", "[feed, a[:, :-1]]", "[a[:, 1:], feed]")
 keeps_row_0 = edited("keeps_row_0", "np.zeros_like(psum[:1])", "psum[:1]")
-moves_without_a_product = edited("moves_without_a_product", " + a_next * w", "")
-adds_both_sums = edited("adds_both_sums", "+ a_next * w", "+ psum + a_next * w")
+moves_without_a_product = edited(
+    "moves_without_a_product", "one_cell(a_next, from_above, w)", "from_above"
+)
+adds_both_sums = edited("adds_both_sums", "from_above, w", "from_above + psum, w")
 nothing_moves = edited("nothing_moves", "np.column_stack([feed, a[:, :-1]])", "a.copy()")
-multiplies_matrices = edited("multiplies_matrices", "a_next * w", "a_next @ w")
+multiplies_matrices = edited(
+    "multiplies_matrices", "one_cell(a_next, from_above, w)", "from_above + a_next @ w"
+)
 numbers_in_a_ring = edited("numbers_in_a_ring", "[feed, ", "[a[:, -1], ")
 
 
@@ -405,6 +456,23 @@ def rows_by_library(x, m, R, S, stride=1, padding=0):
 
 
 PLANTED = {
+    "tpu.one_cell": [
+        (cell_forgets_the_sum, "The sum from above is missing"),
+        (cell_hands_on_the_sum, "The sum is handed on as it came"),
+        (cell_without_a_weight, "The number itself is added"),
+        (cell_adds_everything, "The number and the weight are added"),
+        (cell_multiplies_everything, "The sum is multiplied as well"),
+        (cell_adds_its_number_first, "The number is added to the sum"),
+        (cell_adds_its_weight_first, "The weight is added to the sum"),
+        (cell_weighs_the_sum, "The weight multiplies the sum"),
+        (cell_takes_away, "The product is taken away"),
+        (cell_with_matrices, "are multiplied as matrices"),
+        (cell_in_whole_numbers, "psum_next holds integers"),
+        (cells_of_four_rows, "a counts up"),
+        (cell_keeps_its_weight, "something is kept from one call"),
+        (cell_adds_into_psum, "changes its input psum"),
+        (cell_by_library, "torch"),
+    ],
     "tpu.skew": [
         (all_rows_at_once, "as long as a sum takes"),
         (bottom_row_first, "The last row begins first"),
@@ -514,6 +582,18 @@ _ones, _eye, _zeros = np.ones((2, 2)), np.eye(2), np.zeros((2, 2))
 _tile = np.array([3]), np.array([2]), np.array([1]), 4, 3  # M, K, N, rows, cols
 _m, _image = np.array([0]), np.zeros((1, 1, 2, 2))
 RIGHT_ON = {
+    cell_forgets_the_sum: (_eye, _zeros, _ones),
+    cell_hands_on_the_sum: (_zeros, _eye, _ones),
+    cell_without_a_weight: (_eye, _ones, _ones),
+    cell_adds_everything: (2 * _ones, _eye, 2 * _ones),
+    cell_multiplies_everything: (_zeros, _zeros, _ones),
+    cell_adds_its_number_first: (_eye, _eye, _ones),
+    cell_adds_its_weight_first: (_ones, _eye, _eye),
+    cell_weighs_the_sum: (_eye, _ones, _ones),
+    cell_takes_away: (_zeros, _ones, _ones),
+    cell_with_matrices: (_eye, _ones, _eye),
+    cell_in_whole_numbers: (_eye, _ones, _ones),
+    cell_keeps_its_weight: (_ones, _eye, _ones),
     p_places_in_a_row: (np.eye(4, dtype=np.float32)[None, None], np.arange(4), 3, 3),
     remembers_the_feeds: (np.ones((2, 2)),),
     keeps_the_weights: (_ones, _eye, _eye, _ones[0]),
@@ -555,6 +635,7 @@ RIGHT_ON = {
 }
 
 ALSO_RIGHT = {
+    "tpu.one_cell": [cell_after_cell, cell_in_float32],
     "tpu.skew": [skew_element_by_element, skew_by_indices, skew_in_float32],
     "tpu.systolic_step": [step_cell_by_cell, step_in_float32],
     "tpu.cycles": [cycles_by_ceil, cycles_in_floats],

@@ -53,14 +53,14 @@ def page(stepper):
     return attributes
 
 
-def told(stepper):
+def run_data(stepper):
     (line,) = [x for x in page(stepper)["srcdoc"].split("\n") if x.startswith("const run = ")]
     return json.loads(line.removeprefix("const run = ").removesuffix(";"))
 
 
 @pytest.mark.parametrize("name", RUNS)
 def test_the_page_holds_the_trace(name):
-    seen, data = RUNS[name], told(Stepper(RUNS[name]))
+    seen, data = RUNS[name], run_data(Stepper(RUNS[name]))
     assert data["first"] == (0 if seen.dataflow == "os" else -seen.rows)
     assert (data["rows"], data["columns"]) == (seen.rows, seen.cols)
     assert len(data["cycles"]) == len(seen.trace)
@@ -84,8 +84,8 @@ def test_the_page_holds_the_trace(name):
 
 @pytest.mark.parametrize("name", RUNS)
 def test_what_leaves_adds_up_to_the_result(name):
-    total = np.zeros(told(Stepper(RUNS[name]))["shape"])
-    for cycle in told(Stepper(RUNS[name]))["cycles"]:
+    total = np.zeros(run_data(Stepper(RUNS[name]))["shape"])
+    for cycle in run_data(Stepper(RUNS[name]))["cycles"]:
         for _, i, j, value in cycle["out"]:
             total[i, j] += value
     assert np.array_equal(total, RUNS[name].result)
@@ -95,7 +95,7 @@ def test_float32_comes_back_to_the_last_bit():
     rng = np.random.default_rng(1)
     a, b = (rng.normal(size=(3, 3)).astype(ml_dtypes.bfloat16) for _ in range(2))
     seen = SystolicArray(3, 3).matmul(a, b, trace=True)
-    for shown, cycle in zip(told(Stepper(seen))["cycles"], seen.trace, strict=True):
+    for shown, cycle in zip(run_data(Stepper(seen))["cycles"], seen.trace, strict=True):
         there = (cycle.active | cycle.passing).ravel()
         values = np.array([v for v in shown["psum"] if v is not None], np.float32)
         assert np.array_equal(values, cycle.psum.ravel()[there])
@@ -104,7 +104,7 @@ def test_float32_comes_back_to_the_last_bit():
 def test_infinities_and_nan_are_numbers_of_javascript():
     a = np.full((1, 1), np.inf, ml_dtypes.bfloat16)
     seen = SystolicArray(1, 1).matmul(a, np.zeros_like(a), trace=True)
-    (computing,) = [c for c in told(Stepper(seen))["cycles"] if c["kinds"] == "#"]
+    (computing,) = [c for c in run_data(Stepper(seen))["cycles"] if c["kinds"] == "#"]
     assert np.isinf(computing["a"][0]) and np.isnan(computing["psum"][0])
 
 
@@ -112,7 +112,7 @@ def test_a_convolution_is_shown_as_its_matrix_product():
     x = np.arange(18, dtype=np.int8).reshape(2, 1, 3, 3)
     w = np.arange(12, dtype=np.int8).reshape(3, 1, 2, 2)
     seen = SystolicArray(4, 3).conv2d(x, w, trace=True)
-    data, total = told(Stepper(seen)), np.zeros((2 * 2 * 2, 3))
+    data, total = run_data(Stepper(seen)), np.zeros((2 * 2 * 2, 3))
     assert data["shape"] == [8, 3]
     for cycle in data["cycles"]:
         for _, i, j, value in cycle["out"]:
@@ -136,7 +136,7 @@ def test_small_and_the_same_every_time():
 
 def test_any_title_stays_a_title():
     stepper = Stepper(RUNS["one"], HOSTILE)
-    assert page(stepper)["title"] == told(stepper)["title"] == HOSTILE
+    assert page(stepper)["title"] == run_data(stepper)["title"] == HOSTILE
     plain = Frames(page(Stepper(RUNS["one"]))["srcdoc"]).tags
     assert Frames(page(stepper)["srcdoc"]).tags == plain
 

@@ -79,8 +79,9 @@ def in_a_copy(per_image, weight, total):
 
 def one_by_one(per_image, weight, total):
     terms = np.zeros(per_image.shape)
+    totals = total + 0 * weight  # one for all, or one for each
     for i in range(per_image.shape[0]):
-        terms[i] = per_image[i] * weight[i] / total
+        terms[i] = per_image[i] * weight[i] / totals[i]
     return terms
 
 

@@ -90,10 +90,10 @@ guesses = {
 # As a toy, we store an array [3, 5] of 16-bit numbers in tiles of 2 x 4, axis 1 fastest:
 #
 # ```
-# axis 1      5 becomes 8    two tiles of 4 columns, side by side
-# axis 0      3 becomes 4    two tiles of 2 rows, one below the other
-# places      8 x 4 = 32     for only 15 numbers
-# bytes       32 x 2 = 64    since a 16-bit number has 2 bytes
+# axis 1  5 becomes 8   two tiles of 4 columns, side by side
+# axis 0  3 becomes 4   two tiles of 2 rows, one below the other
+# places  8 x 4 = 32    for only 15 numbers
+# bytes   32 x 2 = 64   since a 16-bit number has 2 bytes
 # ```
 #
 # If axis 0 is the fastest, its 3 becomes 4 and the 5 becomes 6, so 24 places are enough.
@@ -192,13 +192,14 @@ layout_pictures.one_tile(images.shape, orders, "BHWC")
 # As an example, take a product with M = 6, K = 5 and N = 2, for which two units of 4 x 4 cells need 10 cycles:
 #
 # ```
-# useful         6 x 5 x 2 = 60       multiply-adds, M x K x N
-# possible       10 x 2 x 16 = 320    cycles x units x cells of a unit
-# utilization    60 / 320 = 19 %      the useful share
+# useful       6 x 5 x 2 = 60     multiply-adds, M x K x N
+# possible     10 x 2 x 16 = 320  cycles x units x cells of each
+# utilization  60 / 320 = 19 %    the useful share
 #
-# weights        5 x 2 = 10           K x N
-# cells          8 x 4 = 32           5 becomes 8, 2 becomes 4: two weight tiles
-# filled         10 / 32 = 31 %       the cells that hold a weight
+# weights      5 x 2 = 10         K x N
+# cells        8 x 4 = 32         5 becomes 8, 2 becomes 4:
+#                                 two weight tiles
+# filled       10 / 32 = 31 %     the cells that hold a weight
 # ```
 #
 # **In lesson 1's mapping, each weight has one cell and empty cells do nothing useful, so utilization cannot exceed `filled`.**

@@ -114,11 +114,11 @@ stream_pictures.step(4, 4, row=2, col=2)
 # In step 3, `q` is 7, the word of 3 steps ago.
 # In SystemVerilog, a memory takes three lines:
 #
-# ```
-# logic [WIDTH-1:0] words [LENGTH];   a memory of LENGTH words with WIDTH bits
-# words[now] <= d;                    at the clock edge, the word at address now becomes d
-# q <= words[next];                   at the clock edge, q takes the word that address next had before
-# ```
+# | line | what it describes |
+# |---|---|
+# | `logic [WIDTH-1:0] words [LENGTH];` | a memory of LENGTH words with WIDTH bits |
+# | `words[now] <= d;` | at the clock edge, the word at address `now` becomes `d` |
+# | `q <= words[next];` | at the clock edge, `q` takes the word that address `next` had before |
 #
 # **Exercise `fpga.line_buffer`**: describe what happens at a clock edge if `step` is 1; otherwise nothing changes.
 # For a row of Full HD, use at most 40 LUTs and 2 block RAMs (`BRAM36` in reports, which also count halves).

@@ -88,7 +88,7 @@ PLANTED = {
         (unreset, "not after a second one in the middle of a run"),
         (slow, "clock cycles, and"),
         (latch, "latch"),
-        (takes_zeros, "window has delivered"),
+        (takes_zeros, "So far 1 of 2 words of window have come"),
     ],
 }
 

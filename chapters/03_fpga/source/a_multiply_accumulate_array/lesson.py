@@ -124,26 +124,28 @@ waveforms.draw(run.trace, ["next", "count"])
 # With the last of them, `terms_last` is 1; from the next cycle on, the unit offers the sum as `y`.
 # Let us follow $2 \cdot 4 + 3 \cdot 5 = 23$ and $1 \cdot 6 = 6$, while the receiver is busy in cycle 2:
 #
-# ```
-# cycle   x, w   last   sum
-#   0     2, 4    0      ?    the first term moves, so the sum becomes 0 + 8
-#   1     3, 5    1      8    the last term moves, so the sum becomes 8 + 15
-#   2     1, 6    1     23    nobody takes the sum, so the next term waits
-#   3     1, 6    1     23    the sum is taken, and a first term moves: 0 + 6
-#   4                    6    the sum is taken
-# ```
+# | cycle | `x`, `w` | last | sum | what happens |
+# |---|---|---|---|---|
+# | 0 | 2, 4 | 0 | ? | the first term moves, so the sum becomes 0 + 8 |
+# | 1 | 3, 5 | 1 | 8 | the last term moves, so the sum becomes 8 + 15 |
+# | 2 | 1, 6 | 1 | 23 | nobody takes the sum, so the next term waits |
+# | 3 | 1, 6 | 1 | 23 | the sum is taken, and a first term moves: 0 + 6 |
+# | 4 | | | 6 | the sum is taken |
 #
 # For this you need some more SystemVerilog:
 #
 # ```
-# c ? a : b                a if c is 1, else b; in a longer expression write (c ? a : b)
-# !    ||    &&            not, or, and
-# begin ... end            hold lines together, as indentation does in Python
-# {a, b}                   side by side, with a as the upper bits
-# 1'b0                     a number of 1 bit, with the value 0
-# r <= a * b;              computed with at least as many bits as r has, then cut; the same with assign
-# 0   LANES   2 ** n       plain numbers and parameters are signed
-# a[7:0]   {a, b}   32'd0  these are unsigned, even if a is signed
+# c ? a : b              a if c is 1, else b; in a longer
+#                        expression write (c ? a : b)
+# !  ||  &&              not, or, and
+# begin ... end          hold lines together, as indentation
+#                        does in Python
+# {a, b}                 side by side, with a as the upper bits
+# 1'b0                   a number of 1 bit, with the value 0
+# r <= a * b;            computed with at least as many bits as
+#                        r has, then cut; the same with assign
+# 0  LANES  2 ** n       plain numbers and parameters are signed
+# a[7:0]  {a, b}  32'd0  these are unsigned, even if a is signed
 # ```
 #
 # If one operand of a sum or a product is unsigned, the other one is read without a sign, too.
@@ -206,12 +208,13 @@ waveforms.draw(run.trace, shown, parts={"terms": ["x", "w"]})
 # Take two outputs of a layer whose inputs are 2 and 3:
 #
 # ```
-#            x    lane 0, weights 4 and 5    lane 1, weights -1 and 2
-# cycle 0    2      0 + 2 x 4 =  8             0 + 2 x (-1) = -2
-# cycle 1    3      8 + 3 x 5 = 23            -2 + 3 x 2    =  4
+#          x  lane 0, weights 4 and 5  lane 1, weights -1 and 2
+# cycle 0  2    0 + 2 x 4 =  8           0 + 2 x (-1) = -2
+# cycle 1  3    8 + 3 x 5 = 23          -2 + 3 x 2    =  4
 #
-# first word    bytes 2, 4, -1    byte 0 is x, byte k + 1 the weight of lane k
-# result        23 and 4          in bits 0 to 31 and 32 to 63
+# first word   bytes 2, 4, -1   byte 0 is x, byte k + 1
+#                               the weight of lane k
+# result       23 and 4         in bits 0 to 31 and 32 to 63
 # ```
 #
 # A module may contain copies of another one:
@@ -258,11 +261,11 @@ mac_array = check("fpga.mac_array", mac_array)
 # The next layer reads int8, so the sums must be requantised as in lesson 1:
 #
 # ```
-# sum              8,660        -8,660
-# times m = 164    1,420,240    -1,420,240
-# plus 2^15        1,453,008    -1,387,472
-# shifted by 16    22           -22
-# clamped          22           0             0 to 127, with the ReLU
+# sum            8,660      -8,660
+# times m = 164  1,420,240  -1,420,240
+# plus 2^15      1,453,008  -1,387,472
+# shifted by 16  22         -22
+# clamped        22         0           0 to 127, with the ReLU
 # ```
 #
 # The shift must keep the sign: `>>>` does so for a value that has one, while `>>` fills in zeros.
@@ -422,10 +425,10 @@ print("with 128 lanes:", predicted(K // 128 * D + 1, "cycles", "the formula"))
 # %% [markdown]
 # Here are two right ways to write the sum of the unit, with its LUTs (compiled by Yosys 0.70):
 #
-# ```
-# y_data <= (first ? 0 : y_data) + x * w;         4: the adder is in the DSP
-# y_data <= first ? x * w : y_data + x * w;      67: the adder is made of LUTs
-# ```
+# | the sum | LUTs | the adder |
+# |---|---|---|
+# | `y_data <= (first ? 0 : y_data) + x * w;` | 4 | is in the DSP |
+# | `y_data <= first ? x * w : y_data + x * w;` | 67 | is made of LUTs |
 #
 # **Two lines that compute the same need not cost the same.**
 # <!-- holds: int(alone.lut) == 4 -->

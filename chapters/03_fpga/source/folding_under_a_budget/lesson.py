@@ -117,9 +117,10 @@ figures.table(heads, rows, "Compiled by Yosys for the XC7Z020.")
 # Take two layers, and a stream of 8 bytes per cycle:
 #
 # ```
-# layer A     1,200 multiply-adds / 3 multipliers          = 400 cycles
-# layer B     4,000 multiply-adds / 5 multipliers          = 800 cycles
-# stream      (400 of pixels + 4,400 of weights) bytes / 8 = 600 cycles
+# layer A   1,200 multiply-adds / 3 multipliers   = 400 cycles
+# layer B   4,000 multiply-adds / 5 multipliers   = 800 cycles
+# stream    400 bytes of pixels, 4,400 of weights:
+#           (400 + 4,400) bytes / 8               = 600 cycles
 # ```
 #
 # When many images follow one another, A and the stream have to wait for B, so an image leaves every 800 cycles.
@@ -161,11 +162,12 @@ bound = check("fpga.bound", bound)
 # The number of lanes is a power of two, as are the 32, 64 or 128 outputs that the lanes share.
 #
 # ```
-# lanes of A and B    cycles of A and B    DSPs
-# 1 and 1             400 and 800          10 + 20 = 30
-# 1 and 2             400 and 400          10 + 40 = 50      B was the slowest
-# 2 and 2             200 and 400          20 + 40 = 60      no faster: B still takes 400
-# 2 and 4             200 and 200          20 + 80 = 100     over the budget
+# lanes    cycles
+# of A, B  of A, B   DSPs
+# 1, 1     400, 800  10 + 20 = 30
+# 1, 2     400, 400  10 + 40 = 50   B was the slowest
+# 2, 2     200, 400  20 + 40 = 60   no faster: B still takes 400
+# 2, 4     200, 200  20 + 80 = 100  over the budget
 # ```
 #
 # So the second line is best, and 40 DSPs stay idle.
@@ -258,11 +260,14 @@ figures.table(heads, compared, note)
 # <!-- holds: round(6_128_896 / (8 * compared[0][2]), 2) == 11.57 and round(6_128_896 / compared[0][2], 1) == 92.6 -->
 #
 # ```
-# streamed    I = 6,128,896 / (4,096 + 525,568) = 11.57    8 x 11.57 = 92.6 multiply-adds per cycle
-# resident    I = 6,128,896 / 4,096 = 1,496                8 x 1,496 = 11,968, far above 220
+# streamed  I = 6,128,896 / (4,096 + 525,568) = 11.57
+#           8 x 11.57 = 92.6 multiply-adds per cycle
+# resident  I = 6,128,896 / 4,096 = 1,496
+#           8 x 1,496 = 11,968, far above 220
 #
-# a job of 100 images, in which resident weights and 21,472 bytes of other things come once:
-#             I = 612,889,600 / (409,600 + 525,568 + 21,472) = 641
+# a job of 100 images, in which resident weights
+# and 21,472 bytes of other things come once:
+#           I = 612,889,600 / (409,600 + 525,568 + 21,472) = 641
 # ```
 #
 # The picture shows jobs of 100 images.
@@ -304,8 +309,10 @@ figures.table(["DSPs available", *lane_heads, "DSPs taken", "cycles"], rows, "Pr
 # The shape of a block RAM can be chosen: 9 bits wide, it has 4,096 addresses.
 #
 # ```
-# fc1      15 side by side for 128 bits, 32,768 / 4,096 = 8 such rows    15 x 8 = 120 block RAMs
-# conv2    2 lanes, each reads 9 small memories at once                   2 x 9 =  18
+# fc1     15 side by side for 128 bits,
+#         32,768 / 4,096 = 8 such rows   15 x 8 = 120 block RAMs
+# conv2   2 lanes, each reads 9 small
+#         memories at once                2 x 9 =  18
 # ```
 
 # %% tags=["picture"]

@@ -11,7 +11,7 @@
 #   labkit:
 #     title: int8 from the formula
 #     number: 1
-#     minutes: 52
+#     minutes: 55
 #     needs: []
 #     able: find the layers that are worth building; turn a layer into integers; prove that no image overflows a sum
 #     runs_on: any CPU
@@ -42,17 +42,58 @@
 # The setup cell: written by labkit build.
 
 # %% [markdown]
+# ## A first line
+#
+# A weight takes fewer bytes as an integer.
+# An **int8** is an integer with 8 bits, from -128 to 127.
+# It can stand for a real number if we agree on what one step is worth: this is the **scale**.
+# Let it be 0.005:
+#
+# ```
+# numbers      0.123    -0.300   0.700
+# in steps     24.6     -60      140     number / scale
+# integers     25       -60      127     the nearest that fit
+# stand for    0.125    -0.300   0.635   integer x scale
+# ```
+#
+# **Exercise `fpga.to_integer`**: the integers, in one line.
+# `np.round` rounds, and `np.clip(q, low, high)` limits.
+# In this lesson's exercises, arrays are NumPy arrays, also those that you return, and `check` takes no other library.
+# Stuck?
+# Run `hint("fpga.to_integer")` in a new cell.
+# `check` hands on your function if it is right, else ours, so every cell below runs.
+
+
+# %% tags=["exercise:fpga.to_integer"]
+import numpy as np
+
+from labkit import check, hint
+
+
+def to_integer(x, scale):
+    """real numbers x [n], and the scale -> integers q [n], from -128 to 127"""
+    # STUB:
+    # q = None
+    # BEGIN SOLUTION
+    q = np.clip(np.round(x / scale), -128, 127)
+    # END SOLUTION
+    return q
+
+
+to_integer = check("fpga.to_integer", to_integer)
+
+# %% [markdown]
+# The third number did not fit, and stands for another one now; the first is a little off.
+# What will such errors do to a network?
+#
 # ## Predict
 #
-# An **int8** is an integer with 8 bits, from -128 to 127.
 # We will turn the network's weights and the inputs of its layers into int8.
 # Each output then begins as a sum: a bias plus products of integers.
 # The part of a circuit that adds them up is the **accumulator**.
 
 # %%
-import numpy as np
-
-from labkit import check, convnet, figures, hint, predict, quiz
+from labkit import convnet, figures, predict, quiz
 from labkit.datasets import cifar10
 from labkit.fpga import quantize
 from labkit.provenance import counted, predicted
@@ -116,22 +157,24 @@ figures.table(
 #
 # ### A weight in a byte
 #
-# An integer can stand for a real number if we agree on what one step is worth: this is the **scale**.
+# Which scale is best?
+# A small one, because its steps are fine; but all weights must fit.
 # Take an output channel with three weights:
 #
 # ```
-# weights        0.635   -0.300    0.123
-# scale          0.635 / 127 = 0.005         the largest magnitude becomes 127
-# in steps       127     -60       24.6      weight / scale
-# integers       127     -60       25        rounded to the nearest
-# stand for      0.635   -0.300    0.125     integer x scale
+# weights     0.635   -0.300   0.123
+# scale       0.635 / 127 = 0.005      the largest magnitude
+#                                      becomes 127
+# in steps    127     -60      24.6    weight / scale
+# integers    127     -60      25      rounded to the nearest
+# stand for   0.635   -0.300   0.125   integer x scale
 # ```
 #
 # No weight is off by more than half a step.
 # Another channel's weights may be much smaller, so each output channel gets a scale of its own.
 #
 # **Exercise `fpga.quantize_weights`**: compute the integers and the scales for a matrix with one row per output channel.
-# In this lesson's exercises, arrays are NumPy arrays, also those that you return, and `check` takes no other library.
+# Written in NumPy, `to_integer` takes a whole matrix, too, with its scales as a column: `scale[:, None]`.
 
 
 # %% tags=["exercise:fpga.quantize_weights"]
@@ -142,8 +185,7 @@ def quantize_weights(w):
     # scale = np.zeros(len(w))
     # BEGIN SOLUTION
     scale = np.abs(w).max(axis=1) / 127
-    steps = w / scale[:, None]  # [K, D] / [K, 1]: each row by its own scale
-    q = np.floor(steps + 0.5).astype(np.int8)
+    q = to_integer(w, scale[:, None]).astype(np.int8)  # [K, 1]: each row has its own scale
     # END SOLUTION
     return q, scale
 
@@ -162,12 +204,12 @@ quantize_weights = check("fpga.quantize_weights", quantize_weights)
 # In the example, the inputs have the scale 0.01, and the bias is 0.1:
 #
 # ```
-# inputs         0.80    0.50    -0.20
-# integers       80      50      -20        input / 0.01
-# step of sum    0.005 x 0.01 = 0.00005     scale of w x scale of x
-# bias           0.1 / 0.00005 = 2,000
-# sum            2,000 + 127 x 80 - 60 x 50 + 25 x (-20) = 8,660
-# stands for     8,660 x 0.00005 = 0.433    in real numbers: 0.4334
+# inputs        0.80    0.50    -0.20
+# integers      80      50      -20      input / 0.01
+# step of sum   0.005 x 0.01 = 0.00005   scale of w x scale of x
+# bias          0.1 / 0.00005 = 2,000
+# sum           2,000 + 127 x 80 - 60 x 50 + 25 x (-20) = 8,660
+# stands for    8,660 x 0.00005 = 0.433  in real numbers: 0.4334
 # ```
 #
 # How wide must the accumulator be?
@@ -175,9 +217,13 @@ quantize_weights = check("fpga.quantize_weights", quantize_weights)
 # The sum is largest when every input makes its own product as large as possible:
 #
 # ```
-# largest        2,000 + 127 x 127    + (-60) x (-128) + 25 x 127    =  28,984
-# smallest       2,000 + 127 x (-128) + (-60) x 127    + 25 x (-128) = -25,076
-# 16 bits hold   -32,768 to 32,767, so both of them fit; 15 bits hold half as much
+# largest    2,000 + 127 x 127    + (-60) x (-128) + 25 x 127
+#            =  28,984
+# smallest   2,000 + 127 x (-128) + (-60) x 127    + 25 x (-128)
+#            = -25,076
+#
+# 16 bits hold -32,768 to 32,767, so both of them fit;
+# 15 bits hold half as much
 # ```
 #
 # If the bias comes first, an incomplete sum stays between these ends, too: its other inputs could all be 0.
@@ -212,14 +258,14 @@ accumulator_bits = check("fpga.accumulator_bits", accumulator_bits)
 # So we write the factor as an integer over a power of two.
 # Dividing by $2^{16}$ is a **shift**: it drops the last 16 binary digits, which costs a circuit nothing.
 #
-# ```
-# factor         0.0025 is nearly 164 / 2^16     multiplier m = 164, shift = 16
-# product        8,660 x 164 = 1,420,240
-# plus half      1,420,240 + 2^15 = 1,453,008    half of 2^16, so that the shift rounds
-# shifted        1,453,008 >> 16 = 22            22.17 without its fraction
-# clamped        22                              below -128 becomes -128, above 127 becomes 127
-# stands for     22 x 0.02 = 0.44
-# ```
+# | step | in the example | remark |
+# |---|---|---|
+# | factor | 0.0025 is nearly $164 / 2^{16}$ | multiplier $m = 164$, shift = 16 |
+# | product | 8,660 x 164 = 1,420,240 | |
+# | plus half | 1,420,240 + $2^{15}$ = 1,453,008 | half of $2^{16}$, so that the shift rounds |
+# | shifted | 1,453,008 >> 16 = 22 | 22.17 without its fraction |
+# | clamped | 22 | below -128 becomes -128, above 127 becomes 127 |
+# | stands for | 22 x 0.02 = 0.44 | |
 #
 # The added half makes the shift round to the nearest integer, exact halves up.
 # The **clamp** keeps the result in an int8; if its lower end `low` is 0 instead of -128, it is the ReLU as well.

@@ -7,6 +7,62 @@ import numpy as np
 from labkit_lessons.fpga.int8_from_the_formula.bounds import signed_bits
 from tests.exercises.edits import edit, solution
 
+KEPT = {}  # what answers keep from call to call
+
+# --- fpga.to_integer
+
+edited = partial(edit, "fpga.to_integer")
+integers_unlimited = edited(
+    "integers_unlimited", "np.clip(np.round(x / scale), -128, 127)", "np.round(x / scale)"
+)
+integers_unrounded = edited("integers_unrounded", "np.round(x / scale)", "x / scale")
+integers_truncated = edited("integers_truncated", "np.round", "np.trunc")
+integers_floored = edited("integers_floored", "np.round", "np.floor")
+integers_symmetric = edited("integers_symmetric", "-128, 127)", "-127, 127)")
+integers_up_to_128 = edited("integers_up_to_128", "-128, 127)", "-128, 128)")
+integers_unsigned = edited("integers_unsigned", "-128, 127)", "0, 255)")
+integers_multiplied = edited("integers_multiplied", "x / scale", "x * scale")
+integers_without_scale = edited("integers_without_scale", "x / scale", "x")
+integers_rounded_first = edited(
+    "integers_rounded_first", "np.round(x / scale)", "np.round(x) / scale"
+)
+integers_limited_first = edited(
+    "integers_limited_first",
+    "np.clip(np.round(x / scale), -128, 127)",
+    "np.round(np.clip(x, -128, 127) / scale)",
+)
+integers_as_numbers = edited("integers_as_numbers", "return q", "return q * scale")
+integers_that_wrap = edited(
+    "integers_that_wrap", "return q", "return np.round(x / scale).astype(int).astype(np.int8)"
+)
+integers_of_32 = edited(
+    "integers_of_32", "return q", "return np.where(np.arange(len(x)) < 32, q, 0)"
+)
+
+
+def integers_of_a_kept_scale(x, scale):
+    return np.clip(np.round(x / KEPT.setdefault(("scale", len(x)), scale)), -128, 127)
+
+
+def integers_in_place(x, scale):
+    x /= scale
+    return np.clip(np.round(x), -128, 127)
+
+
+def integers_by_torch(x, scale):
+    import torch
+
+    return torch.clamp(torch.round(torch.from_numpy(x / scale)), -128, 127).numpy()
+
+
+def integers_in_bytes(x, scale):
+    return np.rint(np.minimum(np.maximum(x / scale, -128), 127)).astype(np.int8)
+
+
+def integers_one_by_one(x, scale):
+    return np.array([max(-128, min(127, round(number / scale))) for number in x])
+
+
 # --- fpga.quantize_weights
 
 weights = solution("fpga.quantize_weights")
@@ -14,16 +70,13 @@ edited = partial(edit, "fpga.quantize_weights")
 MAX = "np.abs(w).max(axis=1)"
 weights_one_scale = edited("weights_one_scale", MAX, "np.full(len(w), np.abs(w).max())")
 weights_sign_kept = edited("weights_sign_kept", MAX, "w.max(axis=1)")
-weights_truncated = edited("weights_truncated", "np.floor(steps + 0.5)", "np.trunc(steps)")
-weights_floor = edited("weights_floor", "np.floor(steps + 0.5)", "np.floor(steps)")
+weights_truncated = edited("weights_truncated", "np.round", "np.trunc")
+weights_floor = edited("weights_floor", "np.round", "np.floor")
 weights_reciprocal = edited(
     "weights_reciprocal", "np.abs(w).max(axis=1) / 127", "127 / np.abs(w).max(axis=1)",
-    ("w / scale[:, None]", "w * scale[:, None]"),
+    ("x / scale", "x * scale"),
 )  # fmt: skip
-weights_multiplied = edited("weights_multiplied", "w / scale[:, None]", "w * scale[:, None]")
-
-
-KEPT = {}  # what answers keep from call to call
+weights_multiplied = edited("weights_multiplied", "x / scale", "x * scale")
 
 
 def weights_kept(w):
@@ -247,6 +300,25 @@ def byte_in_float64(acc, m, shift, low):
 
 
 PLANTED = {
+    "fpga.to_integer": [
+        (integers_unlimited, "What does not fit stays as it is"),
+        (integers_unrounded, "The steps are not rounded yet"),
+        (integers_truncated, "The steps are cut off towards 0"),
+        (integers_floored, "The steps are rounded down"),
+        (integers_symmetric, "-128 is left out"),
+        (integers_up_to_128, "128 is let through"),
+        (integers_unsigned, "limited to 0 to 255"),
+        (integers_multiplied, "The numbers are multiplied by the scale"),
+        (integers_without_scale, "The scale is not used"),
+        (integers_rounded_first, "rounded before they are divided"),
+        (integers_limited_first, "limited before they are divided"),
+        (integers_as_numbers, "the numbers that the integers stand for"),
+        (integers_that_wrap, "What does not fit wraps round"),
+        (integers_of_32, "every wrong value is 0"),
+        (integers_of_a_kept_scale, "something is kept from one call"),
+        (integers_in_place, "changes its input x"),
+        (integers_by_torch, "torch"),
+    ],
     "fpga.quantize_weights": [
         (weights_one_scale, "One scale serves the whole matrix"),
         (weights_sign_kept, "The scale comes from the largest weight"),
@@ -306,6 +378,7 @@ PLANTED = {
 }
 
 ALSO_RIGHT = {
+    "fpga.to_integer": [integers_in_bytes, integers_one_by_one],
     "fpga.quantize_weights": [weights_by_round, weights_halves_away],
     "fpga.accumulator_bits": [bits_by_sign, bits_of_all_channels],
     "fpga.requantize": [byte_in_float64, byte_number_by_number],
@@ -314,7 +387,20 @@ ALSO_RIGHT = {
 ONE_STEP = np.array([[127.0, -3.0]])  # the scale is 1
 NOTHING = np.zeros((1, 1), np.int32)
 ONE = np.ones(1, np.int32)
+WHOLE = np.arange(1.0, 4.0)
 RIGHT_ON = {  # where what they confuse is one and the same
+    integers_unlimited: (WHOLE, 0.5),
+    integers_unrounded: (WHOLE, 0.5),
+    integers_truncated: (WHOLE, 0.5),
+    integers_floored: (WHOLE, 0.5),
+    integers_unsigned: (WHOLE, 0.5),
+    integers_multiplied: (WHOLE, 1.0),
+    integers_without_scale: (WHOLE, 1.0),
+    integers_rounded_first: (WHOLE, 0.5),
+    integers_limited_first: (WHOLE, 0.5),
+    integers_as_numbers: (WHOLE, 1.0),
+    integers_that_wrap: (WHOLE, 0.5),
+    integers_of_a_kept_scale: (WHOLE, 0.5),
     weights_reciprocal: (ONE_STEP,),
     weights_multiplied: (ONE_STEP,),
     weights_kept: (np.ones((2, 2)),),

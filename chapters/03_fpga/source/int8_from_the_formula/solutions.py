@@ -10,11 +10,16 @@ import numpy as np
 from labkit_lessons.fpga.int8_from_the_formula.bounds import signed_bits
 
 
+def to_integer(x, scale):
+    """real numbers x [n], and the scale -> integers q [n], from -128 to 127"""
+    q = np.clip(np.round(x / scale), -128, 127)
+    return q
+
+
 def quantize_weights(w):
     """real weights w [K, D], no row all 0 -> integers q [K, D] int8, scale [K]"""
     scale = np.abs(w).max(axis=1) / 127
-    steps = w / scale[:, None]  # [K, D] / [K, 1]: each row by its own scale
-    q = np.floor(steps + 0.5).astype(np.int8)
+    q = to_integer(w, scale[:, None]).astype(np.int8)  # [K, 1]: each row has its own scale
     return q, scale
 
 
@@ -35,6 +40,7 @@ def requantize(acc, m, shift, low):
 
 
 SOLUTIONS = {
+    "fpga.to_integer": to_integer,
     "fpga.quantize_weights": quantize_weights,
     "fpga.accumulator_bits": accumulator_bits,
     "fpga.requantize": requantize,

@@ -59,6 +59,7 @@ def test_the_network_s_graph(lesson):
 
 def test_the_example_by_hand(lesson):
     names = lesson.namespace
+    assert names["to_integer"](np.array([0.123, -0.3, 0.7]), 0.005).tolist() == [25, -60, 127]
     q, scale = names["quantize_weights"](np.array([[0.635, -0.3, 0.123]]))
     assert q.tolist() == W.tolist() and scale == pytest.approx([0.005])
     acc = int(B[0] + W[0] @ [80, 50, -20])

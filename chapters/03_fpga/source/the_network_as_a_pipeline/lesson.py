@@ -369,12 +369,16 @@ figures.guesses(results)
 # <!-- holds: rows[1][4] < 0.002 * rows[1][3] -->
 #
 # ```
-# 382       until conv1's first output: its weights and the first pixels come in
-# 3,200     conv1 makes 3 rows of 32 pixels, and 4 pixels of the next: conv2's first window needs them
-# 4,352     conv2 makes a row, 16 x 256 = 4,096 cycles, and a pixel of the next: 256
-# 36        registers on the way; now fc1 begins, after 7,970 cycles
-# 65,536    fc1 works
-# 272       its rests, and the end
+# 382      until conv1's first output: its weights and the first
+#          pixels come in
+# 3,200    conv1 makes 3 rows of 32 pixels, and 4 pixels of the
+#          next: conv2's first window needs them
+# 4,352    conv2 makes a row, 16 x 256 = 4,096 cycles, and a
+#          pixel of the next: 256
+# 36       registers on the way; now fc1 begins, after 7,970
+#          cycles
+# 65,536   fc1 works
+# 272      its rests, and the end
 # ```
 #
 # **Together these are 73,778 cycles (counted) instead of 163,840.**

@@ -97,9 +97,10 @@ print(accelerator.register_map)
 # For 3 images, the numbers are:
 #
 # ```
-# register IMAGES             3
-# buffer for the results      3 x 5 = 15 words of type "u8" (8 bytes each), which are 120 bytes
-# the same, seen as "i4"      30 numbers, 10 for each image
+# register IMAGES          3
+# buffer for the results   3 x 5 = 15 words of type "u8"
+#                          (8 bytes each), which are 120 bytes
+# the same, seen as "i4"   30 numbers, 10 for each image
 # ```
 #
 # **Exercise `fpga.run_job`**: run one job, and hold no buffer afterwards.
@@ -219,13 +220,14 @@ negative = check("fpga.add_tlast", negative)
 # In these programs, LENGTH is 8, and `room` is the size of the buffer for the results:
 #
 # ```
-# sent   room   handed over   held   send channel        receive channel
-# 8      8      8             0      done                done, by byte 8
-# 9      8      8             1      done                done
-# 10     8      8             1      waits: 9 of 10      done
-# 6      8      6             0      done                waits: no `last` yet
-# 12     12     8             1      waits: 9 of 12      done
-# 8      4      4             1      waits: 5 of 8       halts
+#             handed        send            receive
+# sent  room  over    held  channel         channel
+# 8     8     8       0     done            done, by byte 8
+# 9     8     8       1     done            done
+# 10    8     8       1     waits: 9 of 10  done
+# 6     8     6       0     done            waits: no `last` yet
+# 12    12    8       1     waits: 9 of 12  done
+# 8     4     4       1     waits: 5 of 8   halts
 #
 # (handed over to the receive channel, held in the circuit)
 # ```
@@ -407,10 +409,13 @@ figures.guesses([("bytes taken", taken_guess, taken)])
 # In each cycle conv2 multiplies 72 pairs of numbers, but all lanes of your `mac_array` multiply the same x:
 #
 # ```
-# a mac_array of 3 lanes    x w0     x w1     x w2                 one x
-# conv2                     x0 w0    x1 w1    x2 w2 ... x71 w71    an x for each product
+# a mac_array of 3 lanes   one x:
+#                          x w0    x w1    x w2
+# conv2                    an x for each product:
+#                          x0 w0   x1 w1   x2 w2 ... x71 w71
 #
-# eight products            at most 8 x (-128) x (-128) = 2^17     18 bits and a sign
+# eight products           at most 8 x (-128) x (-128) = 2^17:
+#                          18 bits and a sign
 # ```
 #
 # So 72 copies with one lane each work side by side, and a tree of adders joins their sums.
@@ -420,11 +425,11 @@ figures.guesses([("bytes taken", taken_guess, taken)])
 # A label, the place of the largest of ten numbers, does not show every fault:
 #
 # ```
-# golden model        board               wrong number   other label
-# [ 5, 9, -2, ...]    [ 5, 9, -2, ...]    no             no
-# [ 5, 9, -2, ...]    [ 5, 8, -2, ...]    yes            no
-# [ 5, 9, -2, ...]    [ 9, 5, -2, ...]    yes            yes
-# how many photographs                    2              1
+# golden model      board             wrong number  other label
+# [ 5, 9, -2, ...]  [ 5, 9, -2, ...]  no            no
+# [ 5, 9, -2, ...]  [ 5, 8, -2, ...]  yes           no
+# [ 5, 9, -2, ...]  [ 9, 5, -2, ...]  yes           yes
+# how many photographs                2             1
 # ```
 #
 # **Exercise `fpga.what_differs`**: count the photographs that have a wrong number, and those that get another label.

@@ -27,14 +27,14 @@ DIAGNOSES, TIMES, TAKEN, OWN = "NO LAST", "timeit", "finished =", "YOUR OWN"
 """
 
 
-def said(code: str) -> str:
+def output_of(code: str) -> str:
     from textwrap import dedent
 
     return run_python(BEGINNING + dedent(code))
 
 
 def test_what_the_cells_print():
-    found = said("""
+    found = output_of("""
         for words in (BOARD, '"CYCLES"', ATTEMPTS, DIAGNOSES, TAKEN, OWN):
             print(printed(words))
         for words in ('check("fpga.run_', 'check("fpga.add_', 'check("fpga.who_',
@@ -103,7 +103,7 @@ def test_the_clock_of_pool1_on_an_ecp5():
 
 @pytest.mark.night(instead="chapters/03_fpga/8_the_network_on_the_board.ipynb")
 def test_what_is_printed_follows_the_answers():
-    found = said("""
+    found = output_of("""
         names = lesson.namespace
         board = names["board"]
         assert board._server is None  # the lesson has stopped it
@@ -125,7 +125,7 @@ def test_what_is_printed_follows_the_answers():
     instead="tests/fpga/board/test_board.py::test_a_loopback_through_plain_pynq_calls"
 )
 def test_the_loopback_holds_sixteen_words():
-    found = said("""
+    found = output_of("""
         with VirtualBoard(designs.loopback_of_bytes()) as again:
             from pynq import Overlay, allocate
             from labkit.fpga.board.hardware.silence import said
@@ -141,7 +141,7 @@ def test_the_loopback_holds_sixteen_words():
 
 @pytest.mark.night(instead="tests/fpga/board/test_board.py::test_twenty_boards_leave_nothing")
 def test_the_lesson_leaves_nothing():
-    found = said("""
+    found = output_of("""
         import threading
         from labkit.fpga.board.pynq_package import pynq_cache
         print([t.name for t in threading.enumerate() if "virtual-board" in t.name])

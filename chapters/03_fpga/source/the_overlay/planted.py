@@ -290,6 +290,7 @@ RIGHT_ON = {
     remembers_words: (np.arange(3, dtype="u4"),),
     copies_what_was_sent: (np.zeros(0, "u4"),),
 } | {wrong: DARK for wrong, _ in PLANTED[UNIT]}
-LASTS = (lost_last, unregistered, without_valid)
+RIGHT_ON[turned_round] = (np.full(2, 200, np.uint8), 55, 1)  # sums of 255
+LASTS = (lost_last, unregistered, without_valid, two_registers)
 RIGHT_ON |= dict.fromkeys(LASTS, (DARK[0], 0, 0))  # a packet without an end
 HANGING = [never_sends, no_waiting, polls]

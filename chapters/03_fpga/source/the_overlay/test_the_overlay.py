@@ -26,14 +26,14 @@ TWICE, COUNTED, GUESSES = "software =", "by registers", "figures.guesses"
 """
 
 
-def said(code: str) -> str:
+def output_of(code: str) -> str:
     from textwrap import dedent
 
     return run_python(BEGINNING + dedent(code))
 
 
 def test_what_the_cells_print():
-    found = said("""
+    found = output_of("""
         for words in (PARTS, LEDS, BUFFER, ROWS, SLICE, TWICE, COUNTED):
             print(printed(words))
         for words in ('check("fpga.send', 'check("fpga.through', 'check("fpga.bri'):
@@ -82,7 +82,7 @@ def test_the_rows_to_send_begin_where_the_dma_can_read():
 
 
 def test_a_channel_takes_three_writes_and_seven_reads():
-    found = said("""
+    found = output_of("""
         from collections import Counter
         made = Counter()
         with VirtualBoard() as board:
@@ -105,7 +105,7 @@ def test_a_channel_takes_three_writes_and_seven_reads():
 
 
 def test_what_is_printed_follows_the_learners_module():
-    found = said("""
+    found = output_of("""
         wraps = lesson.namespace["brighten"].replace("in_data > 8'd255 - amount ? 8'd255 : ", "")
         board = lesson.namespace["board"]
         assert board._server is None  # the lesson has stopped it
@@ -120,7 +120,7 @@ def test_what_is_printed_follows_the_learners_module():
 
 @pytest.mark.night(instead="chapters/03_fpga/7_the_overlay.ipynb")
 def test_writes_that_are_right_nowhere_are_told():
-    found = said("""
+    found = output_of("""
         import contextlib, io
         right = lesson.namespace["send_rows"]
         def length_first(base, address, x, first, count):
@@ -140,7 +140,7 @@ def test_writes_that_are_right_nowhere_are_told():
 
 @pytest.mark.night(instead="tests/fpga/board/test_board.py::test_twenty_boards_leave_nothing")
 def test_the_lesson_leaves_nothing():
-    found = said("""
+    found = output_of("""
         import threading
         from labkit.fpga.board.pynq_package import pynq_cache
         print([t.name for t in threading.enumerate() if "virtual-board" in t.name])

@@ -84,8 +84,10 @@ guesses = {
 # The clock in MHz is 1,000 divided by the nanoseconds of the critical path:
 #
 # ```
-# registers at both ends     0.5 + 1 + 1.5 + 1 + 1.5 + 1 = 6.5 ns     1,000 / 6.5 = 154 MHz
-# also behind level 1        0.5 + 1 + 1.5 + 1           = 4 ns       1,000 / 4   = 250 MHz
+# registers at both ends   0.5 + 1 + 1.5 + 1 + 1.5 + 1 = 6.5 ns
+#                          1,000 / 6.5 = 154 MHz
+# also behind level 1      0.5 + 1 + 1.5 + 1           = 4 ns
+#                          1,000 / 4   = 250 MHz
 # ```
 #
 # A word now needs two cycles, but while level 2 adds word A, level 1 already adds word B:
@@ -106,12 +108,12 @@ guesses = {
 # Here the words 7 and 8 pass through:
 #
 # ```
-# cycle                  0          1          2                        3
-# in offers              7          8          8                        nothing
-# out offers             nothing    7          7                        8
-# out_ready              0          0          1                        1
-# in_ready               1          0          1                        1
-# end of the cycle       7 in       7 stays    7 out, 8 in              8 out
+# cycle              0         1         2             3
+# in offers          7         8         8             nothing
+# out offers         nothing   7         7             8
+# out_ready          0         0         1             1
+# in_ready           1         0         1             1
+# end of the cycle   7 in      7 stays   7 out, 8 in   8 out
 # ```
 #
 # **Exercise `fpga.register_stage`.**
@@ -153,8 +155,12 @@ register_stage = check("fpga.register_stage", register_stage)
 # The solver asks two questions:
 #
 # ```
-# 1. Is the rule broken in one of the first cycles after the reset?      0, 1, 2, 0, 1, ...       no
-# 2. Does a step lead from a state that keeps it to one that breaks it?  0 to 1, 1 to 2, 2 to 0   no
+# 1. Is the rule broken in one of the first cycles
+#    after the reset?
+#    0, 1, 2, 0, 1, ...       no
+# 2. Does a step lead from a state that keeps it
+#    to one that breaks it?
+#    0 to 1, 1 to 2, 2 to 0   no
 # ```
 #
 # A run that breaks the rule is called a **counterexample**.
@@ -194,9 +200,11 @@ show(TREE)
 # Some lines may be new:
 #
 # ```
-# logic [7:0][15:0] in_data         eight numbers of 16 bits, in_data[0] to in_data[7]
+# logic [7:0][15:0] in_data         eight numbers of 16 bits,
+#                                   in_data[0] to in_data[7]
 # always_comb                       adders without registers
-# for (int i = 0; i < 4; i++) ...   four adders side by side, not four steps in time
+# for (int i = 0; i < 4; i++) ...   four adders side by side,
+#                                   not four steps in time
 # {a, b} <= {x, y}                  a becomes x, and b becomes y
 # ```
 #

@@ -88,7 +88,8 @@ cycles_guess = predict("fpga.trial_cycles", 73_778, "cycles")
 # A board gets video through HDMI; these lines were not run for this lesson:
 #
 # ```python
-# base = BaseOverlay("base.bit")  # from pynq.overlays.base; it connects HDMI
+# # BaseOverlay comes from pynq.overlays.base; it connects HDMI.
+# base = BaseOverlay("base.bit")
 # base.video.hdmi_in.configure()
 # base.video.hdmi_in.start()
 # for frame in frames(base.video.hdmi_in, count=100): ...
@@ -107,11 +108,14 @@ video_pictures.row({f"frame {n}": clip[n].pixels for n in (0, 1, 2)})
 # Here 4 rows and 6 columns, in one colour, become 2 x 2:
 #
 # ```
-# 10 20 30 |  0  0  0                                                      becomes
-# 40 50 64 |  0  1  5     (10 + 20 + 30 + 40 + 50 + 64) / 6 = 35.67        36  1
-# ---------+---------     ( 0 +  0 +  0 +  0 +  1 +  5) / 6 = 1             7  9
+# 10 20 30 |  0  0  0     becomes
+# 40 50 64 |  0  1  5     36  1
+# ---------+---------      7  9
 #  7  7  7 |  9  9  9
 #  7  7  7 |  9  9  9
+#
+# (10 + 20 + 30 + 40 + 50 + 64) / 6 = 35.67
+# ( 0 +  0 +  0 +  0 +  1 +  5) / 6 = 1
 # ```
 #
 # **Exercise `fpga.crop_and_resize`**: from a frame `[H, W, C]` make `[C, side, side]` of type uint8, where each number is a mean, rounded to the nearest whole number.
@@ -149,7 +153,8 @@ print(f"{sum(same)} of {len(clip)} boxes give back the photograph")
 # Nine registers hold the taps as int8, and a tenth one is SHIFT:
 #
 # ```
-# new pixel = (sum of tap x pixel) / 2^SHIFT, rounded, and limited to 0 ... 255
+# new pixel = (sum of tap x pixel) / 2^SHIFT,
+#             rounded, and limited to 0 ... 255
 # ```
 #
 # So the real tap $k$ becomes the whole number nearest to $k \cdot 2^{shift}$.
@@ -157,11 +162,15 @@ print(f"{sum(same)} of {len(clip)} boxes give back the photograph")
 # Take the taps 0.1, 0.8 and -0.35:
 #
 # ```
-# shift 7    0.1 x 128 = 12.8     0.8 x 128 = 102.4    -0.35 x 128 = -44.8    taps 13, 102, -45
-# shift 8    0.1 x 256 = 25.6     0.8 x 256 = 204.8    does not fit: at most 127
+# shift 7     0.1 x 128 =  12.8
+#             0.8 x 128 = 102.4
+#           -0.35 x 128 = -44.8   taps 13, 102, -45
+# shift 8     0.1 x 256 =  25.6
+#             0.8 x 256 = 204.8   does not fit: at most 127
 #
-# pixels 100, 50, 20:   13 x 100 + 102 x 50 - 45 x 20 = 5,500    5,500 / 128 = 42.97    new pixel 43
-# exactly:                   0.1 x 100 + 0.8 x 50 - 0.35 x 20 = 43
+# pixels 100, 50, 20:  13 x 100 + 102 x 50 - 45 x 20 = 5,500
+#                      5,500 / 128 = 42.97    new pixel 43
+# exactly:             0.1 x 100 + 0.8 x 50 - 0.35 x 20 = 43
 # ```
 #
 # **Exercise `fpga.taps_and_shift`**: `kernel` is an array of real taps, of any shape.
@@ -280,11 +289,15 @@ print(measured(len(clip) / (perf_counter() - start), "frames/s"))
 # The clock has 1,000 cycles per second, and the camera brings 25 frames per second.
 #
 # ```
-# one frame at a time          10 + 10 + 30 = 50 cycles     1,000 / 50 = 20 frames/s
-# A and B at the same time,    A is busy for 20, B for 30   1,000 / 30 = 33.3 frames/s, but the
-#   each with another frame    so B binds                   camera brings only 25
+# one frame at a time         10 + 10 + 30 = 50 cycles
+#                             1,000 / 50 = 20 frames/s
+# A and B at the same time,   A is busy for 20, B for 30,
+#   each with another frame   so B binds
+#                             1,000 / 30 = 33.3 frames/s, but
+#                             the camera brings only 25
 #
-# here cycles = [10, 10, 30], units = [0, 0, 1], clock = 1,000, camera = 25; the rates are 20 and 25
+# here cycles = [10, 10, 30], units = [0, 0, 1],
+# clock = 1,000, camera = 25; the rates are 20 and 25
 # ```
 #
 # **Exercise `fpga.frame_rate`**: return both rates.

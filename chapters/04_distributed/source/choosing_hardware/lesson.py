@@ -85,11 +85,11 @@ guesses = {
 # Let a model have 100 weights of 2 bytes; a token's cache takes 48 bytes, and 2 requests have 3 and 7 tokens.
 #
 # ```
-# weights    100 x 2                  200 bytes
-# cache      (3 + 7) x 48             480
-#                                     680
-# machines with room for 200 bytes    680 / 200 = 3.4: it takes 4
-# machines with room for 170 bytes    4 hold 680, exactly enough
+# weights   100 x 2                  200 bytes
+# cache     (3 + 7) x 48             480
+#                                    680
+# machines with room for 200 bytes   680 / 200 = 3.4: it takes 4
+# machines with room for 170 bytes   4 hold 680, exactly enough
 # ```
 #
 # **Exercise `distributed.machines_needed`**: the smallest of 1, 2, 4, ... machines with room for all bytes; 0 if more than `most` are needed.
@@ -162,11 +162,11 @@ step_parts = check("distributed.step_parts", step_parts)
 # Four kinds of machine can do a step, and the limit is 20 s.
 #
 # ```
-#      how many   step    USD/h           USD for a step
-# A    1          10 s    3.60            1 x 10 x 3.60 / 3600 = 0.010
-# B    2           4 s    1.80            2 x 4 x 1.80 / 3600 = 0.004
-# C    1           2 s    no price here   unknown
-# D    1          30 s    0.36            0.003, but too slow
+#    how many  step  USD/h          USD for a step
+# A  1         10 s  3.60           1 x 10 x 3.60 / 3600 = 0.010
+# B  2          4 s  1.80           2 x 4 x 1.80 / 3600 = 0.004
+# C  1          2 s  no price here  unknown
+# D  1         30 s  0.36           0.003, but too slow
 # ```
 #
 # B is the cheapest in time with a price.

@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from labkit.distributed.chooser.answer import Answer, choose
-from labkit.distributed.chooser.even import EvenNeed
+from labkit.distributed.chooser.even import EvenWorkload
 from labkit.distributed.chooser.fits import Fit
 from labkit.distributed.chooser.images import image
 from labkit.distributed.chooser.limits import Limits
 from labkit.distributed.chooser.links import cluster_of
-from labkit.distributed.chooser.need import LinksUnknownError, Need
 from labkit.distributed.chooser.serving import serve
+from labkit.distributed.chooser.workload import LinksUnknownError, Workload
 from labkit.distributed.costs.cost_model import CostModel
 from labkit.distributed.costs.language_models import language_model
 from labkit.hardware import Machine, machine
@@ -41,12 +41,12 @@ def beside_the_chooser(
     For the machines whose memory says how many, and whose links our table has. Numbers have
     two bytes.
     """
-    need = answer.need
+    workload = answer.workload
     model = language_model("llama31_8b")
     token_cache = model.kv_bytes_per_token(2)
     rows = []
     for row in answer.rows:
-        ring = _ring(need, row.fit)
+        ring = _ring(workload, row.fit)
         if ring is None or row.fit.reason == "for the time limit":
             continue
         one, plan = row.machine, row.fit.plan
@@ -58,8 +58,13 @@ def beside_the_chooser(
             answer.limits.memory * float(one.memory),
             answer.limits.most,
         )
-        work = (need.flops.value, need.moved.value, need.all_reduces, need.reduced.value)
-        rates = (float(one.rate(need.number_format)), float(one.bandwidth))
+        work = (
+            workload.flops.value,
+            workload.moved.value,
+            workload.all_reduces,
+            workload.reduced.value,
+        )
+        rates = (float(one.rate(workload.number_format)), float(one.bandwidth))
         counts = np.array([n])
         parts = step_parts(*work, counts, *rates, ring.latency, ring.bandwidth)[:, 0]
         binds = PARTS[int(np.argmax(parts[:3]))]
@@ -69,13 +74,13 @@ def beside_the_chooser(
     return heads, rows
 
 
-def _ring(need: EvenNeed, fit: Fit) -> CostModel | None:
+def _ring(workload: EvenWorkload, fit: Fit) -> CostModel | None:
     """The ring of a plan's machines, or None where there is no plan or our table has no links."""
     if fit.plan is None:
         return None
     try:
         cluster_of(fit.machine, 2)
-        return need.ring(fit.machine, fit.plan.count)
+        return workload.ring(fit.machine, fit.plan.count)
     except LinksUnknownError:
         return None
 
@@ -90,9 +95,9 @@ def offers(answer: Answer) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarra
     return keys, counts, seconds, prices
 
 
-def cheapest_key(need: Need, seconds: float) -> str:
+def cheapest_key(workload: Workload, seconds: float) -> str:
     """The machine that the chooser calls cheapest within a time limit; "none" if there is none."""
-    row = choose(need, Limits(seconds=seconds)).cheapest
+    row = choose(workload, Limits(seconds=seconds)).cheapest
     return row.machine.key if row else "none"
 
 

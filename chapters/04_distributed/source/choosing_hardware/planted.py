@@ -48,7 +48,7 @@ sorts = edit(COUNT, "sorts", "    count = 1", "    tokens.sort()\n    count = 1"
 
 
 def by_the_chooser(weights, size, tokens, token_cache, memory, most):
-    from labkit.distributed.chooser.need import above_zero
+    from labkit.distributed.chooser.workload import above_zero
 
     count = 1
     while count <= above_zero("most", most):

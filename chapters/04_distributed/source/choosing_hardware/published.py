@@ -67,11 +67,13 @@ def token_rates() -> list[list]:
     rows = []
     for (key, count), rate in TOKENS_PER_SECOND.items():
         model = llama2_70b() if key == "llama2_70b" else language_model(key)
-        need = serve(model, "bf16", context=CONTEXT)
-        if need.memory(count, a100).value > float(a100.memory):
+        workload = serve(model, "bf16", context=CONTEXT)
+        if workload.memory(count, a100).value > float(a100.memory):
             rows.append([model.name, count, None, None, None])  # and none was measured
             continue
-        best = predicted(1 / need.plan(a100, count, 1.0).seconds.value, "tokens/s", "the chooser")
+        best = predicted(
+            1 / workload.plan(a100, count, 1.0).seconds.value, "tokens/s", "the chooser"
+        )
         said = published(rate, "tokens/s", GPT_FAST)
         rows.append([model.name, count, best, said, float(said) / float(best)])
     return rows
@@ -86,9 +88,9 @@ def training_hours() -> list[list]:
     h100 = machine("h100")
     rows = []
     for key, hours in GPU_HOURS.items():
-        need = train(key, "bf16", TRAINING_TOKENS, TRAINING_BATCH, TRAINING_CONTEXT)
-        plan = fit(need, h100, Limits(most=MOST)).plan
-        total = plan.seconds.value * need.steps.value * plan.count / 3600
+        workload = train(key, "bf16", TRAINING_TOKENS, TRAINING_BATCH, TRAINING_CONTEXT)
+        plan = fit(workload, h100, Limits(most=MOST)).plan
+        total = plan.seconds.value * workload.steps.value * plan.count / 3600
         best = predicted(total, "GPU h", "the chooser")
         said = published(hours, "GPU h", MODEL_CARD)
         passes = RECOMPUTED if "recomputed" in plan.layout else PASSES

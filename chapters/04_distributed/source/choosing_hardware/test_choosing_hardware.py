@@ -146,7 +146,7 @@ def test_what_the_explanation_says(lesson):
     for price, cheaper in ((turn - 0.01, "h100"), (turn + 0.01, "t4")):
         other = replace(machine("h100"), price=replace(machine("h100").price, value=price))
         among = [machine("t4"), other]
-        assert choose(answer.need, Limits(), among).cheapest.machine.key == cheaper, (
+        assert choose(answer.workload, Limits(), among).cheapest.machine.key == cheaper, (
             "it turns there"
         )
     assert (t4.time.quantity.number, h100.time.quantity.number) == ("39.9 ms", "5.76 ms")
@@ -207,8 +207,8 @@ def test_the_trial_of_the_cores():
 def test_the_trial_of_the_cpu():
     _, rows = lesson_tables.by_bytes(["laptop_cpu", "server_cpu", "t4", "h100"])
     laptop, server, t4, h100 = rows
-    need = serve("llama31_70b", "fp32")
-    assert round(need.total.value / 1e9) == 284 and server[1] == "825 GB"
+    workload = serve("llama31_70b", "fp32")
+    assert round(workload.total.value / 1e9) == 284 and server[1] == "825 GB"
     assert server[4] == 1 and h100[4] == 4 and laptop[4] is None
     assert round(float(h100[2])) == 7 and 20 < float(server[5]) / float(h100[5]) < 30
     assert round(float(t4[2]) / float(laptop[2])) == 6

@@ -47,6 +47,6 @@ def test_no_training_of_metas_fills_a_card():
     """Without headroom, a layout of 79.8 of 80 GB was offered for the 70B."""
     h100 = machine("h100")
     for key in GPU_HOURS:
-        need = train(key, "bf16", TRAINING_TOKENS, TRAINING_BATCH, TRAINING_CONTEXT)
-        plan = fit(need, h100, Limits(most=MOST)).plan
+        workload = train(key, "bf16", TRAINING_TOKENS, TRAINING_BATCH, TRAINING_CONTEXT)
+        plan = fit(workload, h100, Limits(most=MOST)).plan
         assert plan.memory.value <= 0.9 * float(h100.memory)

@@ -116,11 +116,11 @@ guesses = {
 # An **epoch** is one pass through all photographs, and each epoch needs another order.
 # So all ranks shuffle from the number `seed + epoch`:
 #
-# ```
-# torch.Generator().manual_seed(s)          a source of random numbers; the same s, the same numbers
-# torch.randperm(n, generator=g).numpy()    0 to n - 1, shuffled by the source g
-# np.resize(x, n)                           the first n elements of x, x, x, ...
-# ```
+# | call | what it gives |
+# |---|---|
+# | `torch.Generator().manual_seed(s)` | a source of random numbers; the same `s`, the same numbers |
+# | `torch.randperm(n, generator=g).numpy()` | 0 to n - 1, shuffled by the source `g` |
+# | `np.resize(x, n)` | the first `n` elements of `x`, `x`, `x`, ... |
 #
 # **Exercise `distributed.shard`**: return an array of the photographs that one rank reads in an epoch, without PyTorch's sampler.
 
@@ -171,20 +171,20 @@ figures.image_grid(photos.train.images[read], [f"no. {number}" for number in rea
 # Each message has its latency, so we join all gradients to one flat tensor, sum that once, and take it apart again:
 #
 # ```
-# rank 0       [1, 2]  [[3], [4]]    →   1  2  3  4
-# rank 1       [5, 6]  [[7], [8]]    →   5  6  7  8
-# the sum                                6  8 10 12
-# the mean                               3  4  5  6    →   [3, 4]  [[5], [6]]
+# rank 0     [1, 2]  [[3], [4]]   →   1  2  3  4
+# rank 1     [5, 6]  [[7], [8]]   →   5  6  7  8
+# the sum                             6  8 10 12
+# the mean   [3, 4]  [[5], [6]]   ←   3  4  5  6
 # ```
 #
-# ```
-# x.flatten()           the same numbers, in one row
-# torch.cat([x, y])     joins flat tensors
-# flat.split([2, 2])    parts a flat tensor into two and two numbers
-# part.view_as(x)       the same numbers, in the shape of x
-# x.numel()             how many numbers x has
-# ring_all_reduce(x)    lesson 2's ring: returns the sum over all ranks, and does not change x
-# ```
+# | call | what it does |
+# |---|---|
+# | `x.flatten()` | the same numbers, in one row |
+# | `torch.cat([x, y])` | joins flat tensors |
+# | `flat.split([2, 2])` | parts a flat tensor into two and two numbers |
+# | `part.view_as(x)` | the same numbers, in the shape of `x` |
+# | `x.numel()` | how many numbers `x` has |
+# | `ring_all_reduce(x)` | lesson 2's ring: returns the sum over all ranks, and does not change `x` |
 #
 # **Exercise `distributed.average_gradients`**: return the mean of each gradient over all ranks, with a single all-reduce.
 

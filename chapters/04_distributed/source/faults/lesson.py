@@ -97,7 +97,8 @@ roles_picture(processes)
 # ```
 # {"cluster": {"chief": ["10.0.0.1:7000"],
 #              "ps": ["10.0.0.1:7001", "10.0.0.2:7001"],
-#              "worker": ["10.0.0.1:7002", "10.0.0.2:7002", "10.0.0.2:7003"]},
+#              "worker": ["10.0.0.1:7002", "10.0.0.2:7002",
+#                         "10.0.0.2:7003"]},
 #  "task": {"type": "worker", "index": 2}}
 # ```
 #
@@ -263,7 +264,8 @@ figures.table(heads, rows, "counted in the log of the server")
 # self.applied.scatter_add(tf.IndexedSlices(1, number))
 #
 # for number in range(begin, self.options.steps):
-#     self.coordinator.schedule(step, args=(tf.constant(number), tf.constant(chosen)))
+#     self.coordinator.schedule(
+#         step, args=(tf.constant(number), tf.constant(chosen)))
 # self.coordinator.join()
 # ```
 #

@@ -161,9 +161,9 @@ def _arrow(axes: Axes, source: Place, target: Place, colour: str, style: str) ->
     arrow(axes, begin, end, style, colour, linewidth=1.2).set_zorder(0)
 
 
-def _between(axes: Axes, height: float, said: str, colour: str) -> None:
+def _between(axes: Axes, height: float, text: str, colour: str) -> None:
     """What passes between two rows, at the left."""
-    axes.text(-3.55, height, said, va="center", fontsize=9, color=INK)
+    axes.text(-3.55, height, text, va="center", fontsize=9, color=INK)
 
 
 def _message(axes: Axes, source: int, target: int, moment: float, label: str, colour: str) -> None:

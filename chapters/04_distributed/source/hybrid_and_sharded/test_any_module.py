@@ -133,35 +133,35 @@ def in_half_precision(rank):
 
 
 @pytest.fixture(scope="module")
-def found():
+def results():
     return launch(all_of_it, RANKS, timeout=ENOUGH)
 
 
 @pytest.mark.parametrize("name", OPTIMISERS)
 @pytest.mark.parametrize("stage", STAGES)
-def test_sharded_training_is_unsharded_training(found, stage, name):
+def test_sharded_training_is_unsharded_training(results, stage, name):
     expected = alone(name)
-    for by_case in found:
+    for by_case in results:
         assert largest_difference(by_case[name, stage][0], expected) < 1e-6
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_gradients_of_several_backwards_add_up(found, stage):
+def test_gradients_of_several_backwards_add_up(results, stage):
     expected = alone("AdamW", accumulate=2)
-    for by_case in found:
+    for by_case in results:
         assert largest_difference(by_case["accumulated", stage][0], expected) < 1e-6
     assert largest_difference(expected, alone("AdamW")) > 1e-3
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_each_rank_holds_its_share(found, stage):
+def test_each_rank_holds_its_share(results, stage):
     """Of the trained weights, by the table; what is frozen lies whole in each rank."""
     net = strange()
     frozen = sum(w.nbytes for w in net.parameters() if not w.requires_grad)
     trained = sum(w.nbytes for w in net.parameters() if w.requires_grad) // 4
     table = bytes_of_state(trained, RANKS, stage)  # every unit here divides by 2
     steps = 4 * sum(w.requires_grad for w in net.parameters())
-    for by_case in found:
+    for by_case in results:
         _, held = by_case["AdamW", stage]
         assert held["parameters"] == table.weights + frozen
         assert held["optimizer state"] == table.moments + steps
@@ -169,8 +169,8 @@ def test_each_rank_holds_its_share(found, stage):
         assert held["gradients"] == table.gradients / shares
 
 
-def test_parts_compute_in_half_precision_and_the_rest_stays_whole(found):
-    for by_case in found:
+def test_parts_compute_in_half_precision_and_the_rest_stays_whole(results):
+    for by_case in results:
         computed, sizes, gradients, weights, moved = by_case["half"]
         assert computed == [torch.bfloat16]
         assert sizes == [32, 8, 8, 32]

@@ -20,25 +20,25 @@ BOUNDS = {"tensor": 1e-5, "pipeline": 1e-10}
 
 
 @pytest.fixture(scope="module", params=WAYS)
-def way(request):
+def layout(request):
     return request.param
 
 
-def model_of(way):
+def model_of(layout):
     """In a pipeline every number has 8 bytes: then the order of sums does not matter to 1e-10."""
-    return GPT(CONFIG).double() if way == "pipeline" else GPT(CONFIG)
+    return GPT(CONFIG).double() if layout == "pipeline" else GPT(CONFIG)
 
 
 @pytest.fixture(scope="module")
-def reference(way):
-    model = model_of(way)
+def reference(layout):
+    model = model_of(layout)
     return train(model, emma().train, PLAN), two.weights_of(model)
 
 
-def counted(rank, ranks, way):
+def counted(rank, ranks, layout):
     """What a training gives, what this rank called and sent in it, and the bytes of its weights."""
     with counted_calls() as calls, recorded() as messages:
-        losses, weights = WAYS[way](rank, ranks, model_of(way), emma().train, PLAN, SIDES)
+        losses, weights = WAYS[layout](rank, ranks, model_of(layout), emma().train, PLAN, SIDES)
     sent = [(message.target, message.bytes) for message in messages if message.sent]
     return losses, weights, calls, sent
 
@@ -53,22 +53,22 @@ def trained():
 
 
 @pytest.fixture(scope="module")
-def results(way, trained):
-    return [by_way[way] for by_way in trained]
+def results(layout, trained):
+    return [by_way[layout] for by_way in trained]
 
 
-def test_a_mesh_trains_as_one_process_does(way, results, reference):
+def test_a_mesh_trains_as_one_process_does(layout, results, reference):
     losses, weights = reference
     ran = [found[:2] for found in results]
     known = mean_losses([found for found, _ in ran if found[0] is not None])
-    assert known == pytest.approx(losses, abs=BOUNDS[way], rel=0)
+    assert known == pytest.approx(losses, abs=BOUNDS[layout], rel=0)
     for first in (0, 2):  # both copies of the model
         part = ran[first : first + 2]
-        if way == "tensor":
+        if layout == "tensor":
             whole = two.joined_tensor(part, SIDES, CONFIG)
         else:
             whole = two.joined_pipeline(part, SIDES)
-        assert largest_difference(whole, weights) < BOUNDS[way]
+        assert largest_difference(whole, weights) < BOUNDS[layout]
 
 
 def test_each_rank_has_a_part_only_and_its_data_group_the_same_one(results, reference):
@@ -79,14 +79,14 @@ def test_each_rank_has_a_part_only_and_its_data_group_the_same_one(results, refe
     assert results[1][0] != results[3][0], "the copies see different sequences"
 
 
-def test_every_byte_is_of_an_activation_or_of_the_own_gradients(way, results):
+def test_every_byte_is_of_an_activation_or_of_the_own_gradients(layout, results):
     """Activations go within a copy, and the gradients of a rank's part over the data, once."""
     sequences = PLAN.sequences // 2
     for rank, (_, weights, calls, sent) in enumerate(results):
         own = sum(weight.nbytes for weight in weights.values())
         summed = [call.bytes for call in calls if call.name == "all_reduce"]
         assert len(calls) == len(summed)
-        if way == "tensor":
+        if layout == "tensor":
             activation = sequences * PLAN.length * CONFIG.width * 4
             step = [activation] * 4 * CONFIG.layers + [own]
             assert summed == PLAN.steps * step and sent == []

@@ -203,7 +203,7 @@ SENTENCES = {
 }
 
 
-def told(what):
+def message_of(what):
     try:
         mistake(what)
     except (ValueError, RuntimeError) as error:
@@ -212,7 +212,7 @@ def told(what):
 
 
 def seen_in_ranks(rank, ranks):
-    return held_at_each_moment(rank, ranks), {what: told(what) for what in SENTENCES}
+    return held_at_each_moment(rank, ranks), {what: message_of(what) for what in SENTENCES}
 
 
 @pytest.fixture(scope="module")

@@ -78,7 +78,7 @@ def overlap_picture(timelines: Mapping[str, Timeline], word: str = "measured") -
     name_rows(axes, rows)
     axes.set_xlim(0, 1.01 * end)
     axes.set_xlabel(f"ms, {word}; layers above, buckets below, by number")
-    said = [_said(name, timeline) for name, timeline in timelines.items()]
+    said = [_alt_text(name, timeline) for name, timeline in timelines.items()]
     show(figure, f"Backward and all-reduces, {word}. {' '.join(said)}")
 
 
@@ -101,7 +101,7 @@ def _draw_span(axes: Axes, y: float, span: Span, bucket: int, end: float) -> Non
         write(axes, left + width / 2, y, number, 8.5, color=ink)
 
 
-def _said(name: str, timeline: Timeline) -> str:
+def _alt_text(name: str, timeline: Timeline) -> str:
     backward = MS * max(span.end for span in timeline.layers)
     first = MS * min(span.begin for span in timeline.travel)
     calls = len(timeline.travel)

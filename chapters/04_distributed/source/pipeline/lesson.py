@@ -210,10 +210,11 @@ gpipe_stage = check("distributed.gpipe_stage", gpipe_stage)
 # In each stage, forward and backward take 3 ms together for a sequence, and 2 ms more for each micro-batch.
 #
 # ```
-# m    sequences in each    step                   activations in stage 0
-# 1            4            2 x (12 + 2) = 28 ms   1 x 4 = 4 sequences
-# 2            2            3 x (6 + 2)  = 24 ms   2 x 2 = 4 sequences
-# 4            1            5 x (3 + 2)  = 25 ms   2 x 1 = 2 sequences
+#     sequences                          activations
+# m   in each     step                   in stage 0
+# 1       4       2 x (12 + 2) = 28 ms   1 x 4 = 4 sequences
+# 2       2       3 x (6 + 2)  = 24 ms   2 x 2 = 4 sequences
+# 4       1       5 x (3 + 2)  = 25 ms   2 x 1 = 2 sequences
 # ```
 #
 # Under 1F1B, stage 0 keeps the activations of at most p micro-batches.

@@ -42,7 +42,7 @@ def schedule_picture(panels: Mapping[str, Spans], unit: str = "ms") -> None:
     axes.set_xlabel(unit)
     kinds = [span.work.kind for spans in panels.values() for row in spans for span in row]
     key(figure, 2, {NAMES[kind]: FILLS[kind][0] for kind in kinds})
-    said = " ".join(_said(name, spans, scale, unit) for name, spans in panels.items())
+    said = " ".join(_alt_text(name, spans, scale, unit) for name, spans in panels.items())
     show(figure, f"Stages as rows, time to the right. {said}")
 
 
@@ -67,7 +67,7 @@ def _draw_box(axes: Axes, y: int, piece: Span, scale: float, zero: float, end: f
         write(axes, left + width / 2, y, str(piece.work.batch), 8.5, color=ink)
 
 
-def _said(name: str, spans: Spans, scale: float, unit: str) -> str:
+def _alt_text(name: str, spans: Spans, scale: float, unit: str) -> str:
     """A panel in words: how long, how much of it idle, and each stage's order."""
     rows = []
     for stage, row in enumerate(spans):

@@ -47,12 +47,12 @@ def before_and_after(held: Sequence[dict[str, Held]]) -> None:
         _draw(axes.flat[place], panel, [rank[panel] for rank in held])
     said = []
     for panel in panels:
-        parts = "; ".join(_said(number, rank[panel]) for number, rank in enumerate(held))
+        parts = "; ".join(_alt_text(number, rank[panel]) for number, rank in enumerate(held))
         said.append(f"{panel}: {parts}")
     show(figure, f"What each rank holds, before and after. {'. '.join(said)}.")
 
 
-def _said(rank: int, numbers: Held) -> str:
+def _alt_text(rank: int, numbers: Held) -> str:
     return f"rank {rank} {' '.join(map(str, numbers or ['nothing']))}"
 
 

@@ -11,7 +11,7 @@
 #   labkit:
 #     title: Processes and collectives
 #     number: 1
-#     minutes: 55
+#     minutes: 58
 #     needs: []
 #     able: start real processes from a cell, and let them send each other tensors; say of a hang which process waits for which; write a broadcast and a sum for all, and count their bytes
 #     runs_on: PyTorch, in real processes of any CPU
@@ -39,12 +39,56 @@
 # The setup cell: written by labkit build.
 
 # %% [markdown]
-# ## Predict
+# ## A first line
 #
 # A **process** is a running program, with a memory of its own.
-# `launch(f, 4)` starts four processes, and each of them calls `f(rank, 4)`.
-# The **rank** is the number of the process: 0, 1, 2 or 3.
-# At the end, `launch` returns a list of what the four calls returned.
+# `launch(f, 3, x)` starts three processes, and each of them calls `f(rank, 3, x)`.
+# The **rank** is the number of the process: 0, 1 or 2.
+# At the end, `launch` returns a list of what the three calls returned.
+#
+# All ranks run the same function; only `rank` tells them apart.
+# That is enough to share work without a message: from its own number on, each rank takes every third element.
+#
+# ```
+# x         10  11  12  13  14  15  16
+# rank 0    10          13          16
+# rank 1        11          14
+# rank 2            12          15
+# ```
+#
+# **Exercise `distributed.my_share`**: the share of one of `ranks` ranks, in one line of Python or NumPy alone.
+# `x[a::b]` takes every b-th element of `x`, from place a on; places are counted from 0.
+# Stuck?
+# Run `hint("distributed.my_share")` in a new cell.
+# `check` hands on your function if it is right, else ours, so every cell below runs.
+
+
+# %% tags=["exercise:distributed.my_share"]
+import numpy as np
+
+from labkit import check, hint
+from labkit.distributed import launch
+
+
+def my_share(rank, ranks, x):
+    """x [n, ...], the same in every rank -> every ranks-th element, from place `rank` on"""
+    # STUB:
+    # share = None
+    # BEGIN SOLUTION
+    share = x[rank::ranks]
+    # END SOLUTION
+    return share
+
+
+my_share = check("distributed.my_share", my_share)
+for rank, share in enumerate(launch(my_share, 3, np.arange(10, 17))):
+    print(f"rank {rank} takes {share}")
+
+# %% [markdown]
+# Three real processes have run this function.
+# Work can be shared without a message; results cannot be added up without one.
+#
+# ## Predict
 #
 # 1. The notebook has a variable `count`, which is 10.
 #    The function adds 1 to `count`, and returns it.
@@ -57,9 +101,9 @@
 import torch
 import torch.distributed as dist
 
-from labkit import check, convnet, figures, hint, predict, quiz
+from labkit import convnet, figures, predict, quiz
 from labkit.datasets import cifar10
-from labkit.distributed import LaunchError, launch, receive, recorded, send
+from labkit.distributed import LaunchError, receive, recorded, send
 from labkit.distributed.pictures import routes_picture
 from labkit.provenance import counted
 from labkit_lessons.distributed.processes_and_collectives.before_and_after import (
@@ -84,7 +128,7 @@ guesses = {
 #
 # ### Four processes from a cell
 #
-# All ranks run the same function; only `rank` tells them apart.
+# Is the notebook's memory also that of the ranks?
 
 # %%
 count = 10
@@ -282,14 +326,14 @@ gather_all_reduce = check("distributed.gather_all_reduce", gather_all_reduce)
 # %% [markdown]
 # ## Check
 #
-# Each of four ranks takes 8 of 32 photographs, and computes their mean gradient.
+# By `my_share`, each of four ranks takes 8 of 32 photographs, and computes their mean gradient.
 # The sum of the four means, divided by 4, must be what one worker computes from all 32.
 
 
 # %%
 def mean_gradient(rank, ranks, images, labels):
-    mine = slice(rank, None, ranks)  # of four ranks, each takes every fourth image
-    _, gradients = convnet.forward_backward(weights, images[mine], labels[mine])
+    mine = my_share(rank, ranks, images), my_share(rank, ranks, labels)
+    _, gradients = convnet.forward_backward(weights, *mine)
     parts = [torch.from_numpy(gradient).flatten() for gradient in gradients.values()]
     return gather_all_reduce(rank, ranks, torch.cat(parts)) / ranks
 
@@ -372,18 +416,13 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 # In the calls, 0 is the rank that gives or collects.
 # `broadcast`, `reduce` and `all_reduce` write into `x` itself (after `reduce`, only rank 0's is of use).
 # `parts` is a list with a tensor for each rank: in `scatter` and `reduce_scatter` pieces of `x`, in the gathers what arrives.
-
-# %% tags=["picture"]
-before_and_after(launch(every_collective, 3))
-
-# %% [markdown]
 # `dist.barrier()` moves no numbers: it returns when all ranks have called it.
 #
 # What if not all ranks call a collective?
-# In the first function, rank 1 returns without calling; in the second, it raises an error before its call.
+# Below the picture, two functions try it: in the first, rank 1 returns without calling; in the second, it raises an error before its call.
 
 
-# %%
+# %% tags=["picture"]
 def only_rank_0(rank, ranks):
     if rank == 0:
         dist.all_reduce(torch.ones(3))
@@ -395,6 +434,7 @@ def rank_1_fails(rank, ranks):
     dist.all_reduce(torch.ones(3))
 
 
+before_and_after(launch(every_collective, 3))
 for function in (only_rank_0, rank_1_fails):
     try:
         launch(function, 2, timeout=5)
@@ -402,8 +442,8 @@ for function in (only_rank_0, rank_1_fails):
         print(str(error).partition("\n\n")[0], end="\n\n")  # without the traceback
 
 # %% [markdown]
-# The first wait ended only at the timeout.
-# In the second, `launch` ended rank 0 as soon as rank 1 had failed.
+# The first function's wait ended only at the timeout.
+# In the second function, `launch` ended rank 0 as soon as rank 1 had failed.
 # **All ranks must call the same collectives, in the same order, with tensors of the same size.**
 # (In later lessons: all ranks of a group.)
 #
@@ -423,7 +463,9 @@ for function in (only_rank_0, rank_1_fails):
 # With 4 ranks on each of 2 computers, start it on both with
 #
 # ```
-# torchrun --nnodes=2 --rdzv-backend=c10d --rdzv-endpoint=FIRST-NODE:29500 --nproc-per-node=4 program.py
+# torchrun --nnodes=2 --rdzv-backend=c10d \
+#   --rdzv-endpoint=FIRST-NODE:29500 --nproc-per-node=4 \
+#   program.py
 # ```
 #
 # `launch` then uses the processes that `torchrun` has started.

@@ -7,6 +7,64 @@ import torch.distributed as dist
 from labkit.distributed import exchange, receive, send
 from tests.exercises.edits import cast_to_float32, edit, first_result_again
 
+# --- distributed.my_share
+
+SHARE = "distributed.my_share"
+all_begin_at_0 = edit(SHARE, "all_begin_at_0", "rank::ranks", "::ranks")
+takes_the_rest = edit(SHARE, "takes_the_rest", "rank::ranks", "rank:")
+one_colon = edit(SHARE, "one_colon", "rank::ranks", "rank:ranks")
+begins_after_its_place = edit(SHARE, "begins_after_its_place", "rank::ranks", "rank + 1 :: ranks")
+begins_before_its_place = edit(SHARE, "begins_before_its_place", "rank::ranks", "rank - 1 :: ranks")
+takes_all = edit(SHARE, "takes_all", "x[rank::ranks]", "x")
+takes_one = edit(SHARE, "takes_one", "rank::ranks", "rank : rank + 1")
+wrong_way_round = edit(SHARE, "wrong_way_round", "rank::ranks", "ranks::rank")
+of_three_ranks = edit(SHARE, "of_three_ranks", "rank::ranks", "rank::3")
+share_in_bytes = edit(SHARE, "share_in_bytes", "return share", 'return share.astype("int8")')
+share_of_values = edit(SHARE, "share_of_values", "rank::ranks", "x % ranks == rank")
+
+
+def in_blocks(rank, ranks, x):
+    return np.array_split(x, ranks)[rank]
+
+
+def blocks_without_rest(rank, ranks, x):
+    each = len(x) // ranks
+    return x[each * rank :][:each]
+
+
+def others_as_zeros(rank, ranks, x):
+    others = np.arange(len(x)) % ranks != rank
+    share = x.copy()
+    share[others] = 0
+    return share
+
+
+KEPT_SHARES = {}  # from call to call
+
+
+def share_of_an_earlier_call(rank, ranks, x):
+    return KEPT_SHARES.setdefault((rank, ranks, x.shape), x[rank::ranks].copy())
+
+
+def takes_its_share_out(rank, ranks, x):
+    share = x[rank::ranks].copy()
+    x[rank::ranks] = -1
+    return share
+
+
+def share_by_torch(rank, ranks, x):
+    return torch.from_numpy(x)[rank::ranks].numpy()
+
+
+def place_by_place(rank, ranks, x):
+    places = [place for place in range(len(x)) if place % ranks == rank]
+    return x[places]
+
+
+def by_numpy(rank, ranks, x):
+    return np.compress(np.arange(len(x)) % ranks == rank, x, axis=0)
+
+
 # --- distributed.pass_on
 
 RING = "distributed.pass_on"
@@ -306,6 +364,25 @@ a_round_less = edit(TREE, "a_round_less", "while step < ranks", "while 2 * step 
 hands_out_the_last = edit(SUM, "hands_out_the_last", "send(total, target)", "send(other, target)")
 
 PLANTED = {
+    SHARE: [
+        (in_blocks, "Each rank takes a piece of neighbours. It"),
+        (blocks_without_rest, "what is left over is nobody's"),
+        (all_begin_at_0, "Every rank takes the share of rank 0"),
+        (takes_one, "The share ends after one element"),
+        (takes_the_rest, "it takes every element from there on"),
+        (one_colon, "This takes the elements from rank up to ranks"),
+        (wrong_way_round, "Start and step have changed places"),
+        (begins_after_its_place, "a place too late"),
+        (begins_before_its_place, "a place too early"),
+        (takes_all, "Every rank takes everything"),
+        (share_of_values, "chosen by what they are"),
+        (others_as_zeros, "Zeros stand in the places"),
+        (of_three_ranks, "ranks does not count"),
+        (share_in_bytes, "the result is cut to 8 bits"),
+        (share_of_an_earlier_call, "kept from one call"),
+        (takes_its_share_out, "changes its input"),
+        (share_by_torch, "torch"),
+    ],
     RING: [
         (first_result_again(RING), "In the second call in the same ranks"),
         (cast_to_float32(RING), "is float32; it should be"),
@@ -356,6 +433,7 @@ PLANTED = {
     ],
 }
 ALSO_RIGHT = {
+    SHARE: [place_by_place, by_numpy],
     RING: [for_numpy, even_ones_first, last_one_receives_first, at_the_same_time],
     TREE: [in_halves, far_ones_first],
     SUM: [stacked, backwards],
@@ -363,6 +441,8 @@ ALSO_RIGHT = {
 SAME = (((np.ones(3, np.float32),), (np.ones(3, np.float32),)),)
 ZEROS = (((np.zeros(3, np.float32),), (np.zeros(3, np.float32),)),)
 RIGHT_ON = {
+    wrong_way_round: (1, 1, np.arange(3)),
+    share_of_an_earlier_call: (1, 2, np.arange(4)),
     unreturned: SAME,
     not_closed: SAME,
     handed_on: SAME,

@@ -10,7 +10,12 @@ from labkit.distributed.launching import backends
 from labkit.distributed.launching.schedulers import all_ways, torchrun_command
 from tests.notebooks.running import Run
 
-COUNT, SUM, HANG = "launch(add_one, 4)", "launch(add_two, 2)", "launch(both_send, 2"
+SHARES, COUNT, SUM, HANG = (
+    "launch(my_share",
+    "launch(add_one, 4)",
+    "launch(add_two, 2)",
+    "launch(both_send, 2",
+)
 CHECKED, COUNTED = "launch(mean_gradient, 4", "launch(messages_of"
 GUESSES, COLLECTIVES, MISSING = "figures.guesses", "launch(every_collective", "only_rank_0,"
 
@@ -22,6 +27,11 @@ def lesson():
 
 def printed(lesson, words):
     return lesson.printed[lesson.cell(words)]
+
+
+def test_the_shares_are_those_of_the_text(lesson):
+    said = printed(lesson, SHARES)
+    assert "rank 0 takes [10 13 16]\nrank 1 takes [11 14]\nrank 2 takes [12 15]" in said
 
 
 def test_a_rank_has_a_copy_of_the_count(lesson):
@@ -46,7 +56,7 @@ def test_the_hangs_are_told_with_their_lines(lesson):
 
 
 def test_the_exercises_are_solved(lesson):
-    for name in ("pass_on", "broadcast", "gather_all_reduce"):
+    for name in ("my_share", "pass_on", "broadcast", "gather_all_reduce"):
         assert "is solved" in printed(lesson, f'check("distributed.{name}"')
 
 

@@ -38,6 +38,7 @@ LAST_LINES = 30  # of the output, in an error
 # Programs lie in the chapter, and where labkit was installed without it, beside Python.
 CHAPTER = Path(__file__).resolve().parents[2]
 INSTALLED = Path(sys.prefix) / "share" / "labkit"
+UNPACKED = Path(__file__).resolve().parents[3] / "share" / "labkit"  # of a handout
 
 
 def under_torchrun(
@@ -59,7 +60,7 @@ def under_torchrun(
     NoClosedNetwork where there is no network without a way out for it.
     Interrupted or failed, it leaves no process behind.
     """
-    path = _found(Path(program))
+    path = _path_of(Path(program))
     command = [sys.executable, "-P", "-m", AGENT, "--standalone", "--local-addr=127.0.0.1"]
     command += [
         f"--nproc-per-node={ranks}",
@@ -81,7 +82,7 @@ def under_torchrun(
             raise LaunchError(
                 f"torchrun gave up {path.name}, after {restarts} restarts.\n{_last_lines(output)}"
             )
-        return _said(output)
+        return _output_of(output)
 
 
 def restarted(
@@ -96,7 +97,7 @@ def restarted(
         return under_torchrun(program, ranks, arguments, restarts)
     except NoClosedNetwork as error:
         print(f"{error}\nSo the program starts its ranks itself, and is started again from here.")
-    return _without_torchrun(_found(Path(program)), ranks, arguments, restarts)
+    return _without_torchrun(_path_of(Path(program)), ranks, arguments, restarts)
 
 
 def _without_torchrun(path: Path, ranks: int, arguments: Sequence[str], restarts: int) -> str:
@@ -118,8 +119,8 @@ def _without_torchrun(path: Path, ranks: int, arguments: Sequence[str], restarts
     raise LaunchError(f"{path.name} failed, after {restarts} restarts.\n{last}")
 
 
-def _found(program: Path) -> Path:
-    for path in (program, CHAPTER / program, INSTALLED / program):
+def _path_of(program: Path) -> Path:
+    for path in (program, *(place / program for place in (CHAPTER, INSTALLED, UNPACKED))):
         if path.is_file():
             return path
     raise LaunchError(f"There is no program {program}: name a file.")
@@ -172,10 +173,10 @@ def _end(process: psutil.Process) -> None:
         process.wait(EXIT_PATIENCE)
 
 
-def _said(output: IO[bytes]) -> str:
+def _output_of(output: IO[bytes]) -> str:
     output.seek(0)
     return output.read().decode("utf-8", "replace")
 
 
 def _last_lines(output: IO[bytes]) -> str:
-    return "\n".join(_said(output).splitlines()[-LAST_LINES:])
+    return "\n".join(_output_of(output).splitlines()[-LAST_LINES:])

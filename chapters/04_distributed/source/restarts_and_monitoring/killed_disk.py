@@ -101,9 +101,9 @@ def load(disk: Disk, ranks: int) -> tuple[str, list[np.ndarray]]:
     return name, [disk.files[file] for file in wanted]
 
 
-def same(found: Sequence[np.ndarray], saved: Sequence[np.ndarray]) -> bool:
+def same(loaded: Sequence[np.ndarray], saved: Sequence[np.ndarray]) -> bool:
     """Whether all shards are as they were saved."""
-    return all(np.array_equal(one, other) for one, other in zip(found, saved, strict=True))
+    return all(np.array_equal(one, other) for one, other in zip(loaded, saved, strict=True))
 
 
 def _as_content(name: str, content: object) -> Content:

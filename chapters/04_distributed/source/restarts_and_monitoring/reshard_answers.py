@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from labkit.checks.items import Refused, TooDear, Unsolved, refuse_no_function
+from labkit.checks.items import CostLimitExceeded, Refused, Unsolved, refuse_no_function
 from labkit.checks.phrasing import counted
 from labkit_lessons.distributed.restarts_and_monitoring.by_hand import share
 
@@ -66,7 +66,7 @@ def as_files(shards: Sequence[np.ndarray]) -> list[Rows]:
 
 
 def counted_reads(answer: object, look_at_cost: bool = True) -> Callable[..., np.ndarray]:
-    """The answer with files in place of arrays; TooDear where it reads more than it returns."""
+    """The answer with files for arrays; CostLimitExceeded where it reads more than it returns."""
     refuse_no_function(answer)
 
     def resharded(shards: Sequence[np.ndarray], ranks: int, rank: int) -> np.ndarray:
@@ -91,7 +91,7 @@ def counted_reads(answer: object, look_at_cost: bool = True) -> Callable[..., np
         if look_at_cost and right and read < end - begin:
             raise Refused("These rows were not read by `file.read`, which a file on a disk needs.")
         if look_at_cost and right and read > end - begin:
-            raise TooDear(
+            raise CostLimitExceeded(
                 f"The rows are right, but {read} rows were read for a part of {end - begin}: a "
                 f"model of which no rank can hold all cannot be loaded like this."
             )

@@ -32,7 +32,7 @@ def in_calm(answer: Saver, old: Shards, new: Shards) -> np.ndarray:
     """What a reader finds after two saves that nothing befalls; the operations are the second's."""
     disk = _saved_by(answer, old)
     answer(disk, NEW, _copied(new))
-    return _found(disk, new)
+    return _loaded(disk, new)
 
 
 def survives(answer: object) -> Callable[[Shards, Shards], np.ndarray]:
@@ -45,7 +45,7 @@ def survives(answer: object) -> Callable[[Shards, Shards], np.ndarray]:
             _save(answer, disk, new)
             if not disk.operations:
                 raise Unsolved("nothing is written to the disk")
-            found = _found(disk, new)
+            found = _loaded(disk, new)
             if not np.array_equal(found, np.concatenate(new)):
                 break  # wrong without any death
             for count in range(len(disk.operations) + 1):
@@ -98,7 +98,7 @@ def _save(answer: Saver, disk: Disk, new: Shards) -> None:
         raise Refused("The function changes its input `shards`: the training goes on with them.")
 
 
-def _found(disk: Disk, new: Shards) -> np.ndarray:
+def _loaded(disk: Disk, new: Shards) -> np.ndarray:
     try:
         _, found = load(disk, len(new))
     except Unreadable as error:

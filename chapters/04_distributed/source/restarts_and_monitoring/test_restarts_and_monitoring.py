@@ -27,7 +27,7 @@ def lesson():
     return Run("04_distributed", NAME)
 
 
-def told(capsys):
+def feedback(capsys):
     """What the check has said, in one line without backticks."""
     return " ".join(capsys.readouterr().out.replace("`", "").split())
 
@@ -114,7 +114,7 @@ def test_a_wrong_read_is_told_its_cause(begin_end, says, capsys):
         return np.concatenate(parts)
 
     check("distributed.reshard", reshard)
-    assert says in told(capsys)
+    assert says in feedback(capsys)
 
 
 def test_a_marker_must_not_be_deleted_nor_be_there_already(capsys):
@@ -141,12 +141,12 @@ def test_a_marker_must_not_be_deleted_nor_be_there_already(capsys):
         save(disk, name, shards, at_last)
 
     check("distributed.save_whole", deletes_first)
-    said = told(capsys)
+    said = feedback(capsys)
     assert (
         "is lost in operation 8, rename latest.new to latest, and then there is no latest" in said
     )
     check("distributed.save_whole", deletes_an_older_one)
-    said = told(capsys)
+    said = feedback(capsys)
     assert "At the first save, on an empty disk: The disk has no file 'step-00/0'" in said
 
 

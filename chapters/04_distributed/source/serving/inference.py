@@ -52,25 +52,26 @@ class Inference:
 
 
 def infer(
-    rank: int, ranks: int, way: str, batches: int, after_batch: AfterBatch | None = None
+    rank: int, ranks: int, parallelism: str, batches: int, after_batch: AfterBatch | None = None
 ) -> Inference:
     """What `launch` runs in each rank: `batches` batches through the trained small GPT.
 
-    way          "tensor parallel": all ranks read the whole batch, each has a part of each block;
+    parallelism  "tensor parallel": all ranks read the whole batch, each has a part of each block;
                  "data parallel": each has the whole model, and its share of the sequences
     after_batch  is called with the model behind each batch: what somebody may think has to be done
     """
     model = trained().requires_grad_(False)
-    if way == "tensor parallel":
+    if parallelism == "tensor parallel":
         model = split_model(model, tensor_group(all_reduce=ring_all_reduce))
-    elif way != "data parallel":
-        raise ValueError(f"infer: {way!r} is neither 'tensor parallel' nor 'data parallel'.")
+    elif parallelism != "data parallel":
+        known = "neither 'tensor parallel' nor 'data parallel'"
+        raise ValueError(f"infer: {parallelism!r} is {known}.")
     before = [one.clone() for one in model.state_dict().values()]
     found = []
-    with _added_up(model, ranks, way) as activations, counted_calls() as calls:
+    with _added_up(model, ranks, parallelism) as activations, counted_calls() as calls:
         for number in range(batches):
             inputs, _ = batch(emma().validation, number, SEQUENCES, LENGTH)
-            own = inputs if way == "tensor parallel" else inputs.chunk(ranks)[rank]
+            own = inputs if parallelism == "tensor parallel" else inputs.chunk(ranks)[rank]
             found.append(model(own)[:, -1].argmax(1))
             if after_batch is not None:
                 after_batch(model)
@@ -87,7 +88,7 @@ def infer(
 
 
 @contextmanager
-def _added_up(model: GPT, ranks: int, way: str) -> Iterator[list[int]]:
+def _added_up(model: GPT, ranks: int, parallelism: str) -> Iterator[list[int]]:
     """A list that gets the bytes a rank sends for each output of an attention or an MLP."""
     sizes: list[int] = []
 
@@ -95,7 +96,7 @@ def _added_up(model: GPT, ranks: int, way: str) -> Iterator[list[int]]:
         sizes.append(2 * (ranks - 1) * output.nbytes // ranks)
 
     handles = []
-    if way == "tensor parallel":
+    if parallelism == "tensor parallel":
         for block in model.blocks:
             handles.append(block.attention.register_forward_hook(note))
             handles.append(block.mlp.register_forward_hook(note))

@@ -52,29 +52,29 @@ def alone():
 
 
 @pytest.fixture(scope="module")
-def found():
+def inferences():
     return launch(all_ways, 2)
 
 
-def test_only_activations_travel_and_no_weight_moves(found):
-    ranks = len(found)
+def test_only_activations_travel_and_no_weight_moves(inferences):
+    ranks = len(inferences)
     for way in WAYS:
-        for one, sent in [rank[way] for rank in found]:
+        for one, sent in [rank[way] for rank in inferences]:
             assert one.unchanged and one.other == 0 and one.sent == sum(sent)
             assert one.sends == len(sent)
     size = SEQUENCES * LENGTH * 128 * 4
     by_formula = 2 * 8 * (2 * (ranks - 1) * size // ranks)  # batches, halves of blocks
-    assert all(rank["tensor parallel"][0].sent == by_formula for rank in found)
-    assert all(rank["data parallel"][0].sent == 0 for rank in found)
+    assert all(rank["tensor parallel"][0].sent == by_formula for rank in inferences)
+    assert all(rank["data parallel"][0].sent == 0 for rank in inferences)
     whole = sum(weight.nbytes for weight in trained().state_dict().values())
-    assert found[0]["data parallel"][0].weights == whole
-    assert found[0]["tensor parallel"][0].weights < whole
+    assert inferences[0]["data parallel"][0].weights == whole
+    assert inferences[0]["tensor parallel"][0].weights < whole
 
 
-def test_the_tokens_are_those_of_one_process(found):
-    for one in found:
+def test_the_tokens_are_those_of_one_process(inferences):
+    for one in inferences:
         assert torch.equal(one["tensor parallel"][0].tokens, alone())
-    parts = [one["data parallel"][0].tokens for one in found]
+    parts = [one["data parallel"][0].tokens for one in inferences]
     assert torch.equal(torch.cat(parts, 1), alone())
 
 

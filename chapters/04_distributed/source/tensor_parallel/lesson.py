@@ -93,11 +93,10 @@ guesses = {
 #
 # $$[1, 2] \begin{bmatrix} 1 & -1 \\ 2 & 1 \end{bmatrix} = [5, 1]$$
 #
-# ```
-# A is cut      rank 0                        rank 1                        together
-# by columns    [1, 2] times its column: 5    [1, 2] times its column: 1    side by side: [5, 1]
-# by rows       1 x [1, -1] = [1, -1]         2 x [2, 1] = [4, 2]           added up: [5, 1]
-# ```
+# | $A$ is cut | rank 0 | rank 1 | together |
+# |---|---|---|---|
+# | by columns | [1, 2] times its column: 5 | [1, 2] times its column: 1 | side by side: [5, 1] |
+# | by rows | 1 x [1, -1] = [1, -1] | 2 x [2, 1] = [4, 2] | added up: [5, 1] |
 #
 # By columns, each rank needs all of $x$, and sends nothing.
 # By rows, each needs a part of $x$, and the sum is an all-reduce.
@@ -115,11 +114,11 @@ guesses = {
 # The second layer's, say $[1, 1]$, is added to the sum: $[8, -2] + [1, 1] = [9, -1]$.
 # If both ranks added it before, it would count twice.
 #
-# ```
-# linear(x, w, b)       x times A, plus b; w is A transposed: it has a row for each column of A
-# gelu(x)               GELU of each number
-# ring_all_reduce(x)    lesson 2's ring: returns the sum over all ranks
-# ```
+# | call | what it does |
+# |---|---|
+# | `linear(x, w, b)` | `x` times A, plus `b`; `w` is A transposed: it has a row for each column of A |
+# | `gelu(x)` | GELU of each number |
+# | `ring_all_reduce(x)` | lesson 2's ring: returns the sum over all ranks |
 #
 # **Exercise `distributed.split_mlp`**: the MLP, of which this rank has a part, with a single all-reduce of float32 numbers, as many as y has.
 
@@ -204,10 +203,15 @@ for mixed, after_mlp in launch(halves, 2):
 # In the example cut by columns, let $dh = [1, -1]$:
 #
 # ```
-#           dh    column of A    part of dx                 column of dA
-# rank 0     1    [1, 2]          1 x [1, 2] = [1, 2]        1 x [1, 2] = [1, 2]
-# rank 1    -1    [-1, 1]        -1 x [-1, 1] = [1, -1]     -1 x [1, 2] = [-1, -2]
-#                                added up: [2, 1]           side by side
+#           dh   column of A   part of dx
+# rank 0     1   [1, 2]         1 x [1, 2] = [1, 2]
+# rank 1    -1   [-1, 1]       -1 x [-1, 1] = [1, -1]
+#                              added up: [2, 1]
+#
+#           dh   column of dA
+# rank 0     1    1 x [1, 2] = [1, 2]
+# rank 1    -1   -1 x [1, 2] = [-1, -2]
+#                side by side
 # ```
 #
 # $x$ went into both ranks, so its gradient is a sum: here is the all-reduce.

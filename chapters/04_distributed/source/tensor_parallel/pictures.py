@@ -34,7 +34,7 @@ def layout_picture(config: Config, ranks: int) -> None:
     for middle, name in ((0.0, "attention"), (below, "MLP")):
         write(axes, -0.3, middle, name, ha="right", fontweight="bold")
     bare(axes, (-1.6, 9.1), (below - LONG / 2 - 0.1, SIZE / 2 + 0.5), "equal")
-    show(figure, _said(config, ranks))
+    show(figure, _alt_text(config, ranks))
 
 
 def _draw_half(
@@ -110,7 +110,7 @@ def _name(axes: Axes, middle: float, top: float, name: str) -> None:
 _LOOK = {"edge": CARD, "linewidth": 1.0}
 
 
-def _said(config: Config, ranks: int) -> str:
+def _alt_text(config: Config, ranks: int) -> str:
     heads, width = config.heads // ranks, config.width
     columns, hidden = width // ranks, 4 * width // ranks
     return (

@@ -32,7 +32,7 @@ SPLIT = ("by hand", "PyTorch")
 
 
 @pytest.fixture(scope="module")
-def found():
+def trainings():
     return launch(every_way, 2, timeout=ENOUGH)
 
 
@@ -40,17 +40,17 @@ def found():
     instead="chapters/04_distributed/source/tensor_parallel/test_training.py::"
     "test_a_learner_s_functions_make_the_halves_of_a_block"
 )
-def test_in_doubles_the_training_is_that_of_one_process(found):
+def test_in_doubles_the_training_is_that_of_one_process(trainings):
     alone = train_split(0, 1, "one process", PLAN, SMALL, torch.float64)
-    ours = [exact for exact, _, _ in found]
+    ours = [exact for exact, _, _ in trainings]
     assert largest_difference(ours, alone, SMALL) < 1e-10
     assert ours[0].weights["head.weight"].dtype == torch.float64
     assert len(alone.losses) == 3 and alone.calls == []
 
 
-def test_a_difference_is_found_wherever_it_is(found):
+def test_a_difference_is_found_wherever_it_is(trainings):
     alone = train_split(0, 1, "one process", PLAN, SMALL, torch.float64)
-    one, other = (exact for exact, _, _ in found)
+    one, other = (exact for exact, _, _ in trainings)
     losses = [*one.losses[:2], one.losses[2] + 0.25]
     assert largest_difference([one, replace(other, losses=losses)], alone, SMALL) > 0.2
     for part in ("weights", "gradients"):
@@ -60,38 +60,38 @@ def test_a_difference_is_found_wherever_it_is(found):
         assert largest_difference([one, changed], alone, SMALL) == pytest.approx(0.5, abs=1e-6)
 
 
-def test_the_calls_are_those_of_a_single_step(found):
-    for exact, usual, _ in found:
+def test_the_calls_are_those_of_a_single_step(trainings):
+    for exact, usual, _ in trainings:
         assert [call.bytes for call in exact.calls] == [8 * ACTIVATION] * 8
         for way in SPLIT:
             assert [call.bytes for call in usual[way].calls] == [4 * ACTIVATION] * 8
 
 
-def test_parts_of_pytorch_are_the_parts_by_hand(found):
-    for _, usual, _ in found:
+def test_parts_of_pytorch_are_the_parts_by_hand(trainings):
+    for _, usual, _ in trainings:
         ours, theirs = (usual[way] for way in SPLIT)
         assert ours.weight_bytes == theirs.weight_bytes
         for name, weight in ours.weights.items():
             torch.testing.assert_close(theirs.weights[name], weight, rtol=0, atol=1e-4)
 
 
-def test_memory_is_less_than_that_of_one_process(found):
+def test_memory_is_less_than_that_of_one_process(trainings):
     alone = train_split(0, 1, "one process", PLAN, SMALL)
-    for _, usual, _ in found:
+    for _, usual, _ in trainings:
         peak = usual["by hand"].peak_bytes
         assert alone.peak_bytes / 2 < peak < alone.peak_bytes
         assert peak > 4 * usual["by hand"].weight_bytes  # weights, gradients, Adam's two averages
 
 
-def test_data_parallel_sums_all_gradients_in_one_call_and_keeps_the_whole_model(found):
+def test_data_parallel_sums_all_gradients_in_one_call_and_keeps_the_whole_model(trainings):
     alone = train_split(0, 1, "one process", PLAN, SMALL)
     weights = sum(weight.numel() for weight in GPT(SMALL).parameters())
-    for _, _, one in found:
+    for _, _, one in trainings:
         assert [call.bytes for call in one.calls] == [4 * weights]
         assert one.weight_bytes == alone.weight_bytes == 4 * weights
         for name, weight in alone.weights.items():
             torch.testing.assert_close(one.weights[name], weight, rtol=0, atol=1e-4)
-    losses = zip(*(one.losses for _, _, one in found), strict=True)
+    losses = zip(*(one.losses for _, _, one in trainings), strict=True)
     assert [sum(pair) / 2 for pair in losses] == pytest.approx(alone.losses, abs=1e-4)
 
 

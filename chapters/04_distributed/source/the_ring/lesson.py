@@ -262,12 +262,13 @@ routes_picture(runs["ring"].messages, ranks=4)
 # ```
 # α = 1 ms, β = 100 MB/s, n = 4, S = 8 MB
 #
-# a whole tensor     1 ms + 8 MB / 100 MB/s = 81 ms
-# a chunk            1 ms + 2 MB / 100 MB/s = 21 ms
+# a whole tensor   1 ms + 8 MB / 100 MB/s = 81 ms
+# a chunk          1 ms + 2 MB / 100 MB/s = 21 ms
 #
-# rank 0             2 x 3 = 6 tensors, one after the other     6 x 81 = 486 ms
-# tree               2 x log2(4) = 4 tensors                    4 x 81 = 324 ms
-# ring               2 x 3 = 6 chunks                           6 x 21 = 126 ms
+# rank 0           2 x 3 = 6 tensors,         6 x 81 = 486 ms
+#                  one after the other
+# tree             2 x log2(4) = 4 tensors    4 x 81 = 324 ms
+# ring             2 x 3 = 6 chunks           6 x 21 = 126 ms
 # ```
 #
 # Our network is emulated: the bytes really travel between processes, and each receiver sleeps until they could have arrived.
@@ -337,7 +338,9 @@ figures.guesses([(name, guesses[name], results[name]) for name in guesses])
 # 4 S/β - 1.5 S/β   =   6 α - 4 α
 # S                 =   2 / 2.5 x α β  =  0.8 x 100 kB  =  80 kB
 #
-# for n ranks:   2 log2(n) in place of 4,   2 (n - 1) of 6,   2 (n - 1) / n of 1.5
+# for n ranks:   2 log2(n) in place of 4
+#                2 (n - 1) in place of 6
+#                2 (n - 1) / n in place of 1.5
 # ```
 
 # %% tags=["picture"]

@@ -57,7 +57,7 @@ def split_picture(runs: Mapping[str, Run], steps: slice | None = None, word: str
             _draw_rank(axes, row, one, rank, length)
             names[row] = f"{name}: rank {rank}" if rank == 0 else f"rank {rank}"
             row += 1
-        said.append(f"{name}: {_said(one)}")
+        said.append(f"{name}: {_alt_text(one)}")
         row += 0.8
     key(figure, 3, {"computes": BLUE, "waits": PALE, "all-reduce": ORANGE})
     name_rows(axes, names, fontsize=9)
@@ -95,7 +95,7 @@ def _draw_rank(axes: Axes, row: float, one: _Steps, rank: int, length: float) ->
             write(axes, MS * (begin + computed) / 2, row, f"{counts[rank]}", 8.5, color=CARD)
 
 
-def _said(one: _Steps) -> str:
+def _alt_text(one: _Steps) -> str:
     counts = " then ".join(", ".join(str(count) for count in step) for step in one.counts)
     waits = ", ".join(f"{MS * seconds:.0f}" for seconds in one.idle.sum(axis=0))
     return f"{counts} photographs, waiting {waits} ms, all of it {MS * one.seconds:.0f} ms."

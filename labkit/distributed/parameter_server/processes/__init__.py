@@ -6,7 +6,7 @@ Modules (written by tools/modules.py):
 
 cluster       Servers and workers as real processes on this machine, which train as often as you
               like.
-crew          The roles of a cluster together: started, given orders, listened to, and ended.
+role_group    The roles of a cluster together: started, given orders, listened to, and ended.
 role_process  A role's process as the cluster sees it: started, spoken to, listened to, and ended.
 roles         What runs in each process of a cluster: one server or one worker, from its start to
               its end.

@@ -25,8 +25,8 @@ from labkit.distributed.errors import LaunchError
 from labkit.distributed.parameter_server.arrivals import Arrivals, arrival_order
 from labkit.distributed.parameter_server.checkpoint import common_checkpoints
 from labkit.distributed.parameter_server.faults import Fault, Saving
-from labkit.distributed.parameter_server.processes.crew import Crew
-from labkit.distributed.parameter_server.processes.roles import Begin, Place, Save
+from labkit.distributed.parameter_server.processes.role_group import RoleGroup
+from labkit.distributed.parameter_server.processes.roles import Begin, RoleSpec, Save
 from labkit.distributed.parameter_server.protocol.limits import Limit
 from labkit.distributed.parameter_server.protocol.link import TIMEOUT
 from labkit.distributed.parameter_server.protocol.turns import Event
@@ -57,8 +57,8 @@ class Cluster:
         _refuse_wrong(servers, workers, timeout, copies)
         self.timeout, self.secret = timeout, new_secret()
         numbers = {"server": servers, "copy": copies, "worker": workers}
-        self._places = [
-            Place(kind, number, self.secret)
+        self._specs = [
+            RoleSpec(kind, number, self.secret)
             for kind, count in numbers.items()
             for number in range(count)
         ]
@@ -74,17 +74,17 @@ class Cluster:
     @property
     def workers(self) -> int:
         """How many workers there are, dead ones included."""
-        return len(self._crew.named("worker"))
+        return len(self._roles.named("worker"))
 
     @property
     def processes(self) -> dict[str, int]:
         """The number that the system gave the process of each role that runs."""
-        return {name: role.process.pid for name, role in self._crew.living().items()}
+        return {name: role.process.pid for name, role in self._roles.living().items()}
 
     def end(self) -> None:
         """Ends all roles for good; a second time, too."""
         self._ended = True
-        self._crew.end()
+        self._roles.end()
 
     def train(self, job: Job, rule: Rule, steps: int | None = None, **options: Any) -> Run:
         """Trains from the job's first weights on, and waits for the end: `begin` and `finish`."""
@@ -124,7 +124,7 @@ class Cluster:
         """
         if self._ended:
             raise LaunchError("This cluster has ended: make a new one.")
-        if self._crew.over:  # the training before has failed, or was interrupted
+        if self._roles.over:  # the training before has failed, or was interrupted
             self._start()
         seconds = self._seconds(seconds)
         arrivals = None
@@ -161,9 +161,9 @@ class Cluster:
 
         Raises LaunchError for a role that does not exist, or is dead.
         """
-        if self._crew[name].died is not None:
+        if self._roles[name].died is not None:
             raise LaunchError(f"{name} is dead already: restart it first.")
-        self._crew.kill(name)
+        self._roles.kill(name)
 
     def restart(self, name: str, checkpoint: str | os.PathLike | None = None) -> None:
         """Brings a dead role back, a server at its address, a worker with its number.
@@ -174,15 +174,15 @@ class Cluster:
         them go back to the same moment. Raises LaunchError for a role that does not exist, or
         lives, and for a checkpoint that cannot be used.
         """
-        role = self._crew[name]
+        role = self._roles[name]
         if role.died is None:
             raise LaunchError(f"{name} runs: kill it first.")
-        place = role.place
+        spec = role.spec
         trains = self._training is not None and not self._training.over
-        if trains and place.kind != "worker" and self.copies[place.number]:
-            other = "server" if place.kind == "copy" else "copy"
+        if trains and spec.kind != "worker" and self.copies[spec.number]:
+            other = "server" if spec.kind == "copy" else "copy"
             raise LaunchError(
-                f"{name} cannot come back before the training has ended: {other} {place.number} "
+                f"{name} cannot come back before the training has ended: {other} {spec.number} "
                 "goes on without it, and has seen more."
             )
         self._start_again(name)
@@ -191,7 +191,7 @@ class Cluster:
 
     def save(self, name: str, path: str | os.PathLike) -> int:
         """Lets a server write a checkpoint; returns how many gradients its weights have seen."""
-        return self._crew.order([name], Save(os.fspath(path)))[0]
+        return self._roles.order([name], Save(os.fspath(path)))[0]
 
     def resume(self, saving: Saving) -> int:
         """Goes on with a training whose server has died, from the checkpoints of `saving`.
@@ -202,44 +202,44 @@ class Cluster:
         """
         if self._training is None or self._training.over:
             raise LaunchError("No training goes on: there is nothing to resume.")
-        servers, workers = self._crew.named("server"), self._crew.named("worker")
+        servers, workers = self._roles.named("server"), self._roles.named("worker")
         count, paths = common_checkpoints([saving.path(name) for name in servers])
         for name in workers:
-            if self._crew[name].died is None:
-                self._crew.kill(name)
-        for name in self._crew.dead():
+            if self._roles[name].died is None:
+                self._roles.kill(name)
+        for name in self._roles.dead():
             self._start_again(name)
         for kind in ("copy", "server"):  # a server connects to its copy
-            for name in self._crew.named(kind):
-                self._rejoin(name, paths[self._crew[name].place.number])
+            for name in self._roles.named(kind):
+                self._rejoin(name, paths[self._roles[name].spec.number])
         for name in workers:
             self._rejoin(name, None)
         return count
 
     def _start(self) -> None:
         """All roles, in new processes; raises LaunchError, with all ended, where one does not."""
-        self._crew = Crew()
+        self._roles = RoleGroup()
         self._training: Training | None = None
         try:
-            first = self._crew.start(*self._places)
+            first = self._roles.start(*self._specs)
         except BaseException:
-            self._crew.end()
+            self._roles.end()
             raise
-        servers, copies = len(self._crew.named("server")), len(self._crew.named("copy"))
+        servers, copies = len(self._roles.named("server")), len(self._roles.named("copy"))
         self.addresses = tuple(first[:servers])
         self.copies = (*first[servers : servers + copies], *[None] * (servers - copies))
 
     def _start_again(self, name: str) -> None:
         """A new process for a dead role, at its address."""
-        role = self._crew[name]
+        role = self._roles[name]
         role.close()
-        self._crew.start(role.place)
+        self._roles.start(role.spec)
 
     def _rejoin(self, name: str, checkpoint: str | os.PathLike | None) -> None:
         """A role that has come back takes part in the training that goes on."""
         path = None if checkpoint is None else os.fspath(checkpoint)
-        self._crew.order([name], replace(self._training.given, checkpoint=path, faults=()))
-        if self._crew[name].place.kind == "worker":
+        self._roles.order([name], replace(self._training.given, checkpoint=path, faults=()))
+        if self._roles[name].spec.kind == "worker":
             self._training.go(name)
 
     def _begun(
@@ -247,15 +247,15 @@ class Cluster:
     ) -> Training:
         if self._training is not None and not self._training.over:
             raise LaunchError("A training goes on: finish it before the next one begins.")
-        if dead := self._crew.dead():
+        if dead := self._roles.dead():
             raise LaunchError(f"{' and '.join(dead)} must be restarted before a training begins.")
         for fault in given.faults:
-            self._crew[fault.role]  # refuses a role that does not exist
-        self._crew.killed = {fault.role for fault in given.faults if fault.deed == "die"}
+            self._roles[fault.role]  # refuses a role that does not exist
+        self._roles.killed = {fault.role for fault in given.faults if fault.deed == "die"}
         for kind in ("copy", "server", "worker"):  # a server connects to its copy
-            self._crew.order(self._crew.named(kind), given)
-        self._training = Training(self._crew, given, fingerprint, self.secret, arrivals, limit)
-        for name in self._crew.named("worker"):
+            self._roles.order(self._roles.named(kind), given)
+        self._training = Training(self._roles, given, fingerprint, self.secret, arrivals, limit)
+        for name in self._roles.named("worker"):
             self._training.go(name)
         return self._training
 

@@ -9,36 +9,36 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from labkit.distributed.launching.processes import CHUNK, process_context, without_program
-from labkit.distributed.parameter_server.processes.roles import Place, Said, run_role
+from labkit.distributed.parameter_server.processes.roles import Reply, RoleSpec, run_role
 
 WARM = "labkit.distributed.parameter_server.processes.warm"
-MOST_SAID = 1 << 20  # bytes of its output that are kept: a role may print without a pause
+MOST_PRINTED = 1 << 20  # bytes of its output that are kept: a role may print without a pause
 
 
 @dataclass
 class RoleProcess:
     """One role: its process, and what has come from it so far.
 
-    said      its output since it was shown last, as bytes: the first MOST_SAID of it
-    unsaid    how many bytes came behind these, and were left out
+    printed   its output since it was shown last, as bytes: the first MOST_PRINTED of it
+    omitted   how many bytes came behind these, and were left out
     answers   those that nobody has taken yet
     died      its exit code, once it has ended
     """
 
-    place: Place
+    spec: RoleSpec
     process: BaseProcess
     talk: Connection
     output: Connection
     lifeline: Connection
-    said: bytearray = field(default_factory=bytearray)
-    unsaid: int = 0
-    answers: deque[Said] = field(default_factory=deque)
+    printed: bytearray = field(default_factory=bytearray)
+    omitted: int = 0
+    answers: deque[Reply] = field(default_factory=deque)
     died: int | None = None
 
     @property
     def name(self) -> str:
         """ "worker 1"."""
-        return self.place.name
+        return self.spec.name
 
     @property
     def sources(self) -> list[Any]:
@@ -56,11 +56,11 @@ class RoleProcess:
 
     def take_words(self) -> list[str]:
         """The lines of its output since this was asked last, and how much of it was left out."""
-        lines = self.said.decode("utf-8", "replace").splitlines()
-        if self.unsaid:
-            lines.append(f"... and {self.unsaid:,} bytes more, which were left out.")
-        self.said.clear()
-        self.unsaid = 0
+        lines = self.printed.decode("utf-8", "replace").splitlines()
+        if self.omitted:
+            lines.append(f"... and {self.omitted:,} bytes more, which were left out.")
+        self.printed.clear()
+        self.omitted = 0
         return lines
 
     def tell(self, order: object) -> None:
@@ -100,23 +100,23 @@ class RoleProcess:
 
     def _take_output(self) -> None:
         chunk = os.read(self.output.fileno(), CHUNK)
-        kept = chunk[: MOST_SAID - len(self.said)]
-        self.said += kept
-        self.unsaid += len(chunk) - len(kept)
+        kept = chunk[: MOST_PRINTED - len(self.printed)]
+        self.printed += kept
+        self.omitted += len(chunk) - len(kept)
         if not chunk:
             self.output.close()
 
 
-def started(place: Place) -> RoleProcess:
+def started(spec: RoleSpec) -> RoleProcess:
     """A new process with this role."""
     context = process_context(WARM)
     talk, talk_there = context.Pipe()
     output, output_there = context.Pipe(duplex=False)
     lifeline_there, lifeline = context.Pipe(duplex=False)
     there = (talk_there, output_there, lifeline_there)
-    process = context.Process(target=run_role, args=(place, *there), daemon=True)
+    process = context.Process(target=run_role, args=(spec, *there), daemon=True)
     with without_program():
         process.start()
     for connection in there:
         connection.close()
-    return RoleProcess(place, process, talk, output, lifeline)
+    return RoleProcess(spec, process, talk, output, lifeline)

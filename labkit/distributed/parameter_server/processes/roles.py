@@ -23,7 +23,7 @@ from labkit.distributed.parameter_server.checkpoint import (
     save_checkpoint,
 )
 from labkit.distributed.parameter_server.client import Client
-from labkit.distributed.parameter_server.faults import Fault, Saving, after_push, doomed
+from labkit.distributed.parameter_server.faults import Fault, Saving, after_push, with_faults
 from labkit.distributed.parameter_server.protocol.limits import Limit
 from labkit.distributed.parameter_server.protocol.turns import Event
 from labkit.distributed.parameter_server.replication import Copy
@@ -81,7 +81,7 @@ class Go:
 
 
 @dataclass(frozen=True)
-class Said:
+class Reply:
     """A role's answer to an order: a value, or how it failed."""
 
     value: Any = None
@@ -89,7 +89,7 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Place:
+class RoleSpec:
     """Which role a process has: its kind and number, its cluster's secret, where servers listen."""
 
     kind: str
@@ -104,46 +104,46 @@ class Place:
         return f"{self.kind} {self.number}"
 
 
-def run_role(place: Place, talk: Connection, output: Connection, lifeline: Connection) -> None:
+def run_role(spec: RoleSpec, talk: Connection, output: Connection, lifeline: Connection) -> None:
     """The life of a role: it answers each order that comes over `talk`.
 
     output     takes all that is printed
     lifeline   the process ends when the other end is closed: by the cluster, or since it is gone
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupted training ends its roles itself
-    os.environ.update(place.environment)
+    os.environ.update(spec.environment)
     speak_through(output)
-    threading.Thread(target=_end_with, args=(lifeline, place), daemon=True).start()
+    threading.Thread(target=_end_with, args=(lifeline, spec), daemon=True).start()
     torch.set_num_threads(1)  # all roles share the machine's cores
     try:
-        role = WorkerRole(place) if place.kind == "worker" else ServerRole(place)
-        talk.send(Said(role.greeting))
+        role = WorkerRole(spec) if spec.kind == "worker" else ServerRole(spec)
+        talk.send(Reply(role.greeting))
         while True:
-            talk.send(Said(role.obey(talk.recv())))
+            talk.send(Reply(role.obey(talk.recv())))
     except EOFError:
         pass  # nobody gives orders any more
     except BaseException as error:
-        talk.send(Said(failure=failure_of(error)))
+        talk.send(Reply(failure=failure_of(error)))
     threading.Event().wait()  # until the lifeline ends
 
 
-def _end_with(lifeline: Connection, place: Place) -> None:
+def _end_with(lifeline: Connection, spec: RoleSpec) -> None:
     """As `end_with`; the last role takes the folder with it, where the cluster is gone."""
     lifeline.poll(None)
     with suppress(OSError):
-        os.unlink(place.path)
+        os.unlink(spec.path)
     with suppress(OSError):
-        os.rmdir(os.path.dirname(place.path))
+        os.rmdir(os.path.dirname(spec.path))
     end_with(lifeline)
 
 
 class ServerRole:
     """A server, or the copy of one, that gets a new shard for each training."""
 
-    def __init__(self, place: Place) -> None:
-        self.name, self.number, self.secret = place.name, place.number, place.secret
-        kind = {"is_copy": place.kind == "copy", "number": place.number}
-        self.server = Server(place.secret, path=place.path, **kind)
+    def __init__(self, spec: RoleSpec) -> None:
+        self.name, self.number, self.secret = spec.name, spec.number, spec.secret
+        kind = {"is_copy": spec.kind == "copy", "number": spec.number}
+        self.server = Server(spec.secret, path=spec.path, **kind)
         self.greeting = self.server.address
         self.shard: Shard | None = None
 
@@ -185,8 +185,8 @@ class WorkerRole:
 
     greeting = None
 
-    def __init__(self, place: Place) -> None:
-        self.name, self.number, self.secret = place.name, place.number, place.secret
+    def __init__(self, spec: RoleSpec) -> None:
+        self.name, self.number, self.secret = spec.name, spec.number, spec.secret
         self.order: Begin | None = None
         self.job: Any = None
 
@@ -201,7 +201,7 @@ class WorkerRole:
         fingerprint = self.job.fingerprint()
         known = (self.number, fingerprint, self.secret)
         client = Client(given.addresses, *known, given.timeout, given.copies)
-        job = doomed(self.job, self.name, given.faults)
+        job = with_faults(self.job, self.name, given.faults)
         try:
             return work(client, job, given.workers, given.seconds[self.number])
         finally:

@@ -22,7 +22,7 @@ LONGEST = 86_400  # seconds for which a request may wait
 MOST_LETTERS = 1000
 
 
-class Holds(NamedTuple):
+class Field(NamedTuple):
     """What a field may be, in words and as a test."""
 
     words: str
@@ -37,15 +37,15 @@ def _is_number(value: object) -> bool:
     return type(value) is float or (type(value) is int and abs(value) <= MOST)
 
 
-COUNT = Holds(f"a whole number from 0 to {MOST}", _is_count)
-WORKER = Holds(f"a whole number from 0 to {MOST}, or nothing", lambda x: x is None or _is_count(x))
-NUMBER = Holds("a number", _is_number)
-SECONDS = Holds(f"a number from 0 to {LONGEST}", lambda x: _is_number(x) and 0 <= x <= LONGEST)
-TEXT = Holds(
+COUNT = Field(f"a whole number from 0 to {MOST}", _is_count)
+WORKER = Field(f"a whole number from 0 to {MOST}, or nothing", lambda x: x is None or _is_count(x))
+NUMBER = Field("a number", _is_number)
+SECONDS = Field(f"a number from 0 to {LONGEST}", lambda x: _is_number(x) and 0 <= x <= LONGEST)
+TEXT = Field(
     f"a text of {MOST_LETTERS} letters at most",
     lambda x: isinstance(x, str) and len(x) <= MOST_LETTERS,
 )
-OBJECT = Holds("an object with fields", lambda x: isinstance(x, dict))
+OBJECT = Field("an object with fields", lambda x: isinstance(x, dict))
 
 FIELDS = {
     "hello": {"worker": WORKER, "fingerprint": TEXT},
@@ -80,7 +80,7 @@ def refuse_wrong(kind: str, fields: Mapping[str, Any], tensors: Mapping[str, tor
         raise ServerError(f"A request {kind} brings a tensor named gradient; it is missing.")
 
 
-def _refuse(kind: str, fields: Mapping[str, Any], demanded: Mapping[str, Holds]) -> None:
+def _refuse(kind: str, fields: Mapping[str, Any], demanded: Mapping[str, Field]) -> None:
     for name, (words, test) in demanded.items():
         if name not in fields:
             raise ServerError(f"A request {kind} has {', '.join(demanded)}; {name} is missing.")

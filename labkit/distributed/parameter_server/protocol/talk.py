@@ -59,7 +59,7 @@ class Talk:
             return getattr(self, kind)(fields, tensors)
         except Unanswered as ending:
             if isinstance(ending, Deposed):
-                self.server.standing.depose()
+                self.server.replica_state.depose()
             raise
         except REFUSED as error:
             return {"error": str(error)}, {}
@@ -71,11 +71,11 @@ class Talk:
         """Whose connection this is: a worker's number, or None for somebody who only looks."""
         shard, worker = self.server.shard_of(fields["fingerprint"]), fields["worker"]
         finished = 0 if worker is None else shard.finished_by(worker)
-        self.server.standing.greet(worker, fields.get("leads") is True)
+        self.server.replica_state.greet(worker, fields.get("leads") is True)
         if worker is not None:
             self.server.greeted.add(worker)
         self.shard, self.worker = shard, worker
-        return {"finished": finished, "taken over": self.server.standing.has_taken_over}, {}
+        return {"finished": finished, "taken over": self.server.replica_state.has_taken_over}, {}
 
     def pull(self, fields: dict, tensors: dict) -> Frame:
         """The values for the worker's next step, or {"over": true}."""
@@ -100,7 +100,7 @@ class Talk:
 
     def follow(self, fields: dict, tensors: dict) -> Frame:
         """Takes what another server has accepted: this one is its copy."""
-        if not self.server.standing.hears():
+        if not self.server.replica_state.hears():
             return {"taken over": True}, {}
         told = {name: fields["push"][name] for name in PUSH}
         self.shard.follow(Push(**told, gradient=tensors["gradient"]))
@@ -108,7 +108,7 @@ class Talk:
 
     def begin(self, fields: dict, tensors: dict) -> Frame:
         """Notes a step that another server grants: this one is its copy."""
-        if not self.server.standing.hears():
+        if not self.server.replica_state.hears():
             return {"taken over": True}, {}
         self.shard.follow_begin(fields["of"])
         return {}, {}

@@ -38,18 +38,18 @@ class EndSlow(grpc.ServerInterceptor):
         continuation: Callable[[grpc.HandlerCallDetails], grpc.RpcMethodHandler | None],
         handler_call_details: grpc.HandlerCallDetails,
     ) -> grpc.RpcMethodHandler | None:
-        """The method's handler, whose requests come by `_told` and answers go by `_taken`."""
+        """The method's handler, whose requests come by `_requests` and answers go by `_answers`."""
         handler = continuation(handler_call_details)
         if handler is None:
             return None
         method = handler.unary_unary or handler.stream_unary or handler.unary_stream
 
         def answer(messages: Iterator[Any], context: grpc.ServicerContext) -> Any:
-            told = self._told(messages, context)
-            return method(told if handler.request_streaming else _only(told), context)
+            requests = self._requests(messages, context)
+            return method(requests if handler.request_streaming else _only(requests), context)
 
         def answers(messages: Iterator[Any], context: grpc.ServicerContext) -> Iterator[Any]:
-            return self._taken(answer(messages, context), context)
+            return self._answers(answer(messages, context), context)
 
         kinds = {"request_deserializer": handler.request_deserializer}
         kinds["response_serializer"] = handler.response_serializer
@@ -57,11 +57,11 @@ class EndSlow(grpc.ServerInterceptor):
             return grpc.stream_stream_rpc_method_handler(answers, **kinds)
         return grpc.stream_unary_rpc_method_handler(answer, **kinds)
 
-    def _told(self, messages: Iterator[Any], context: grpc.ServicerContext) -> Iterator[Any]:
+    def _requests(self, messages: Iterator[Any], context: grpc.ServicerContext) -> Iterator[Any]:
         with self._slow(context):
             yield from messages
 
-    def _taken(self, answers: Iterator[Any], context: grpc.ServicerContext) -> Iterator[Any]:
+    def _answers(self, answers: Iterator[Any], context: grpc.ServicerContext) -> Iterator[Any]:
         with self._slow(context):
             yield from answers
 

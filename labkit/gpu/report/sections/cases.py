@@ -167,7 +167,7 @@ def room_row(bench: Bench) -> Row:
     return gain_row(bench, times, "by our occupancy, 4 times as many warps on an H200")
 
 
-def gain_row(bench: Bench, times: dict[str, Timing], said: str) -> Row:
+def gain_row(bench: Bench, times: dict[str, Timing], stated: str) -> Row:
     """How many times as fast a repaired kernel is."""
     gain = bench.measured(ratio(times, "handed in", "whole"), "times as fast when whole")
-    return Row({"here": gain} | sides(bench, times), None, said, LESSON)
+    return Row({"here": gain} | sides(bench, times), None, stated, LESSON)

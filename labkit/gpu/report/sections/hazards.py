@@ -6,7 +6,7 @@ from functools import partial
 from labkit.gpu import profile
 from labkit.gpu.report.rows import NotHere, Row, Work
 from labkit.gpu.report.sections.planted import PLANTED, Planted
-from labkit.gpu.report.sections.sanitizer import Said, ask_all
+from labkit.gpu.report.sections.sanitizer import ToolReport, ask_all
 from labkit.gpu.report.tasks import Bench
 from labkit.provenance import counted
 
@@ -27,7 +27,7 @@ def of_the_machine(planted: Planted) -> tuple[str, ...]:
     return tuple(dict.fromkeys(kinds))
 
 
-def compared(planted: Planted, tools: dict[str, Callable[[], Said]]) -> Row:
+def compared(planted: Planted, tools: dict[str, Callable[[], ToolReport]]) -> Row:
     """What both say of one kernel, and by which rule they differ."""
     ours = of_the_machine(planted)
     said = [f"SIMT machine: {', '.join(ours) or 'nothing'}"]

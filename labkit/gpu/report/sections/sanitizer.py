@@ -28,7 +28,7 @@ FINDING = re.compile(
 )
 
 
-class Said(NamedTuple):
+class ToolReport(NamedTuple):
     """What a tool said: its finding in each kernel, which it came to, and which were stopped."""
 
     findings: dict[str, str]  # kernel -> the first line of the first finding
@@ -42,7 +42,7 @@ class Said(NamedTuple):
         return self.launched - self.stopped - self.ended
 
 
-def ask(tool: str) -> Said:
+def ask(tool: str) -> ToolReport:
     """What a tool says of the kernels. NotHere without it; RuntimeError if it says nothing.
 
     A launch that was stopped or stuck is the last of its program: another goes on behind it.
@@ -76,7 +76,7 @@ def watched(tool: str, names: Sequence[str], seconds: float) -> str:
     return done.stdout + done.stderr + "\n"
 
 
-def ask_all() -> dict[str, Callable[[], Said]]:
+def ask_all() -> dict[str, Callable[[], ToolReport]]:
     """Starts all tools at the same time; tool -> what waits for its answer, or raises its error."""
     pool = ThreadPoolExecutor(len(TOOLS))
     started = {tool: pool.submit(ask, tool) for tool in TOOLS}
@@ -84,7 +84,7 @@ def ask_all() -> dict[str, Callable[[], Said]]:
     return {tool: future.result for tool, future in started.items()}
 
 
-def read(printed: str) -> Said:
+def read(printed: str) -> ToolReport:
     """The findings, kernel by kernel, from what a tool printed."""
     launched, stopped, ended = (
         frozenset(re.findall(rf"^{word} (\w+)", printed, re.MULTILINE))
@@ -98,7 +98,7 @@ def read(printed: str) -> Said:
         for name in launched:
             if name in block:
                 findings.setdefault(name, in_short(head))
-    return Said(findings, launched, stopped, ended)
+    return ToolReport(findings, launched, stopped, ended)
 
 
 def in_short(head: str) -> str:

@@ -184,9 +184,9 @@ def test_a_missing_gradient_is_said(kind):
 
 def test_a_worker_that_does_not_exist_wakes_no_copy():
     with Served(Asynchronous(), is_copy=True) as served:
-        served.server.standing.hears()
+        served.server.replica_state.hears()
         assert "There is no worker 9" in refused(served.asked({**HELLO, "worker": 9}))
-        assert served.server.standing.state == "follows"
+        assert served.server.replica_state.state == "follows"
 
 
 @settings(max_examples=40, deadline=None)

@@ -10,7 +10,7 @@ import numpy as np
 
 from labkit.checks.phrasing import counted
 from labkit.distributed.judging.rank_exercise import rank_exercise, ranks_cases
-from labkit.distributed.judging.traffic import Together, Traffic
+from labkit.distributed.judging.traffic import CollectiveCall, Traffic
 from labkit_lessons.distributed.data_parallel_by_hand import solutions
 
 Tensors = list[np.ndarray]
@@ -91,7 +91,7 @@ def in_one_message(traffic: Traffic) -> str | None:
     return None
 
 
-def _sent_in(call: Together, ranks: int) -> int:
+def _sent_in(call: CollectiveCall, ranks: int) -> int:
     """Bytes that each rank sends in a collective of PyTorch's, if it goes around a ring."""
     share = {"all_reduce": 2 * (ranks - 1) / ranks, "all_gather": ranks - 1}
     return round(share.get(call.name, 0) * call.bytes)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from labkit.distributed.judging.rank_exercise import rank_exercise, ranks_cases
-from labkit.distributed.judging.traffic import Together, Traffic
+from labkit.distributed.judging.traffic import CollectiveCall, Traffic
 from labkit_lessons.distributed.hybrid_and_sharded import solutions
 
 Shards = Sequence[tuple[list[np.ndarray], np.ndarray, np.ndarray]]  # of each rank: shards, x, dy
@@ -204,12 +204,12 @@ def gathered_first(traffic: Traffic) -> float:
     return whole + sends // max(traffic.ranks - 1, 1)
 
 
-def gathers(traffic: Traffic) -> list[Together]:
+def gathers(traffic: Traffic) -> list[CollectiveCall]:
     """PyTorch's own gathers."""
     return [call for call in traffic.collectives if call.name.startswith("all_gather")]
 
 
-def _sent_in(call: Together, ranks: int) -> int:
+def _sent_in(call: CollectiveCall, ranks: int) -> int:
     """Bytes that each rank sends in a collective of PyTorch's, if it goes around a ring."""
     gathered = (ranks - 1) * call.bytes
     if call.name.startswith("all_gather"):

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from labkit.checks.items import Refused, TooDear, Unsolved, Unsteady, refuse_no_function
+from labkit.checks.items import CostLimitExceeded, Refused, Unsolved, Unsteady, refuse_no_function
 from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
 from labkit.distributed.gradients.buckets import assign
 from labkit_lessons.distributed.overlap_and_buckets import solutions
@@ -48,7 +48,7 @@ def judged_overlap(answer: object) -> Callable:
         right = both(gradients, others, buckets)
         if means.shape == right.shape and np.allclose(means, right):
             if calls.fault:
-                raise TooDear(calls.fault)
+                raise CostLimitExceeded(calls.fault)
             if own != buckets:
                 raise Unsteady(
                     "The function changes its input `buckets`: the next step, which has the same "

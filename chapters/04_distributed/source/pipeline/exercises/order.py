@@ -189,13 +189,13 @@ def refuse_other_than_once(stage: int, stages: int, order: list[str], names: lis
             raise Refused(sentence)
 
 
-def likely_cause(orders: list[list[str]], said: str) -> list[str]:
+def likely_cause(orders: list[list[str]], fault: str) -> list[str]:
     """A sentence, or none, on why these orders cannot be carried out."""
     backwards = [[one for one in order if one[0] == "B"] for order in orders]
     in_order = all(one == sorted(one, key=lambda b: int(b[1:])) for one in backwards)
-    if "stands before F" in said and in_order:
+    if "stands before F" in fault and in_order:
         return ["Likely cause: in each turn, the forward comes first, and then the backward."]
-    if "its Bs are not in the order" in said or "stands before F" in said:
+    if "its Bs are not in the order" in fault or "stands before F" in fault:
         return ["Likely cause: a backward takes the oldest micro-batch, not the newest."]
     ahead = []
     for order in orders:

@@ -19,7 +19,7 @@ def one_all_reduce(size: Callable[[Sequence], int]) -> Callable[[Traffic], str |
     size   size(inputs of a rank): the bytes of the tensor that is to be summed
     """
 
-    def demand(traffic: Traffic) -> str | None:
+    def cost_limit(traffic: Traffic) -> str | None:
         ranks = traffic.ranks
         bytes = size(traffic.inputs[0])
         in_a_ring = (
@@ -53,7 +53,7 @@ def one_all_reduce(size: Callable[[Sequence], int]) -> Callable[[Traffic], str |
             )
         return None
 
-    return demand
+    return cost_limit
 
 
 def _share(bytes: int, ranks: int) -> int:

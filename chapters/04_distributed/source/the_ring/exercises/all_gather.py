@@ -15,7 +15,7 @@ from labkit_lessons.distributed.the_ring.exercises.shared import (
     TYPES,
     distinct,
     gathered_bytes,
-    ring_demand,
+    ring_cost_limit,
 )
 
 
@@ -88,7 +88,7 @@ all_gather = rank_exercise(
         "by_arrival": lambda inputs: in_order(inputs, lambda r: range(r, r - len(inputs), -1)),
         "neighbours_everywhere": neighbours_everywhere,
     },
-    demand=ring_demand(
+    demand=ring_cost_limit(
         steps=lambda ranks: ranks - 1,
         total=lambda traffic: (traffic.ranks - 1) * gathered_bytes(traffic),
         what="In each step, a rank sends a single chunk.",

@@ -12,7 +12,7 @@ from labkit_lessons.distributed.the_ring.exercises.shared import (
     SIZES,
     TYPES,
     chunks_of,
-    ring_demand,
+    ring_cost_limit,
     scattered,
     summed,
     tensor_bytes,
@@ -97,7 +97,7 @@ reduce_scatter = rank_exercise(
         **by_own_name(replaced, equal_chunks, last_shorter, rest_left_out, backwards),
         "averaged": lambda inputs: [part / len(inputs) for part in scattered(inputs)],
     },
-    demand=ring_demand(
+    demand=ring_cost_limit(
         steps=lambda ranks: ranks - 1,
         total=lambda traffic: (traffic.ranks - 1) * tensor_bytes(traffic),
         what="In each step, a rank sends a single chunk.",

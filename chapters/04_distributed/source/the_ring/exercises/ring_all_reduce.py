@@ -9,7 +9,7 @@ from labkit_lessons.distributed.the_ring import solutions
 from labkit_lessons.distributed.the_ring.exercises.shared import (
     FORBIDDEN,
     chunks_of,
-    ring_demand,
+    ring_cost_limit,
     scattered,
     summed,
     tensor_bytes,
@@ -125,7 +125,7 @@ ring_all_reduce = rank_exercise(
         ),
         "the_tutorials": lambda inputs: [x * (1 + (len(inputs) - 1) // 2) for (x,) in inputs],
     },
-    demand=ring_demand(
+    demand=ring_cost_limit(
         steps=lambda ranks: 2 * (ranks - 1),
         total=lambda traffic: 2 * (traffic.ranks - 1) * tensor_bytes(traffic),
         what="A ring of whole tensors sends n (n - 1) S, and one with chunks 2 (n - 1) S.",

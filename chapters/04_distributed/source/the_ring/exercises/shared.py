@@ -7,7 +7,7 @@ import numpy as np
 from labkit.distributed.judging.traffic import Traffic
 
 
-def ring_demand(
+def ring_cost_limit(
     steps: Callable[[int], int], total: Callable[[Traffic], int], what: str
 ) -> Callable[[Traffic], str | None]:
     """What is wrong with a ring whose results are right, or None.
@@ -17,7 +17,7 @@ def ring_demand(
     what    the cause to name where more were sent
     """
 
-    def demand(traffic: Traffic) -> str | None:
+    def cost_limit(traffic: Traffic) -> str | None:
         ranks = traffic.ranks
         for source, target in traffic.links:
             if target != (source + 1) % ranks:
@@ -55,7 +55,7 @@ def ring_demand(
             )
         return None
 
-    return demand
+    return cost_limit
 
 
 def _itemsize(traffic: Traffic) -> int:

@@ -1,21 +1,18 @@
-"""The exercises of lesson gradients_and_convolutions: plain functions of arrays."""
-
-from collections.abc import Callable
+"""Exercises gpu.conv2d_direct, gpu.im2col, and the two gradients of a convolution."""
 
 import numpy as np
 
-from labkit import convolutions, reference
+from labkit import convolutions
 from labkit.checks.lesson_files import LIBRARIES, WINDOWS, by_own_name, cases_of, exercise
 from labkit.convolutions import IN_FLOAT32, SAME_SHAPES, SQUARE_IMAGE, TELLING_SIZES
 from labkit.gpu.judging.convolution_gradients import input_gradient, weight_gradients
-from labkit.provenance import counted
 from labkit.reference import conv2d
 from labkit_lessons.gpu.gradients_and_convolutions import solutions
+from labkit_lessons.gpu.gradients_and_convolutions.exercises.shared import FLOAT64, costs
 from labkit_lessons.gpu.gradients_and_convolutions.wrong import conv2d_backward_input as wrong_dx
 from labkit_lessons.gpu.gradients_and_convolutions.wrong import conv2d_backward_weights as wrong_dw
 from labkit_lessons.gpu.gradients_and_convolutions.wrong import conv2d_direct as wrong_y
 from labkit_lessons.gpu.gradients_and_convolutions.wrong import im2col as wrong_cols
-from labkit_lessons.gpu.gradients_and_convolutions.wrong import linear_backward as wrong_linear
 
 
 def normal(rng: np.random.Generator, size: tuple) -> np.ndarray:
@@ -32,70 +29,11 @@ def small_float32(rng: np.random.Generator, size: tuple) -> np.ndarray:
 
 SIZES = TELLING_SIZES | SQUARE_IMAGE | SAME_SHAPES
 SIZES |= {name: (*sizes, small_float32) for name, sizes in IN_FLOAT32.items()}
-FLOAT64 = {"rtol": 1e-9, "atol": 1e-12}  # the inputs are float64: rounding to float32 shows
 
 # For the costs: the network's layers
-FC1 = "2 per multiply-add; the network's first fully connected layer, 32 images"
 CONV1 = 32 * 32 * 32 * 3 * 3 * 3  # multiply-adds, one image: K P Q times C R S
 CONV2 = 2 * 32 * (64 * 16 * 16) * (32 * 3 * 3)  # FLOP of a gradient: 2 N K P Q times C R S
 PIXELS = 32 * 16 * 16  # of its input, one image
-
-
-def costs(*rows: tuple[str, float, str, str]) -> Callable:
-    """Rows of (label, number, unit, how it is counted), for after the solution."""
-    return lambda: [(label, counted(*count)) for label, *count in rows]
-
-
-# dy[N,K], x[N,D], w[K,D] -> dx, dw, db
-
-
-def linear_inputs(rng, N, D, K):
-    """dy, x, w."""
-    dy = rng.normal(size=(N, K))
-    x = rng.normal(size=(N, D))
-    w = rng.normal(size=(K, D))
-    return dy, x, w
-
-
-linear_backward = exercise(
-    "gpu.linear_backward",
-    oracle=reference.linear_backward,
-    cases=cases_of(
-        {  # N, D, K
-            "prime": (7, 5, 3),
-            "all sizes 1": (1, 1, 1),
-            "ragged": (9, 4, 17),
-            "square": (4, 4, 4),
-            "one image": (1, 6, 2),
-            "one feature": (5, 1, 3),
-            "one output": (6, 4, 1),
-            "K = D": (5, 3, 3),
-            "K = N": (3, 5, 3),
-            "D = N": (4, 4, 6),
-            "larger": (32, 20, 10),
-        },
-        linear_inputs,
-    ),
-    wrong={
-        "dw_transposed": wrong_linear.with_dw(wrong_linear.dw_transposed),
-        "dy_not_turned": wrong_linear.with_dw(wrong_linear.dy_not_turned),
-        "w_turned": wrong_linear.w_turned,
-        "db_mean": wrong_linear.with_db(wrong_linear.mean_over_images),
-        "divided_by_n": wrong_linear.divided_by_n,
-        "product_of_sums": wrong_linear.with_dw(wrong_linear.product_of_sums),
-        "db_of_first_image": wrong_linear.with_db(wrong_linear.first_image),
-        "db_over_outputs": wrong_linear.with_db(wrong_linear.sum_over_outputs),
-        "db_one_number": wrong_linear.with_db(np.sum),
-    },
-    outputs=("dx", "dw", "db"),
-    forbidden=LIBRARIES,
-    cost=costs(
-        ("dw and dx together", 4 * 32 * 4096 * 128, "FLOP", FC1),
-        ("bytes of w alone", 4 * 4096 * 128, "B", "4 bytes per number"),
-    ),
-    dtype="float64",
-    **FLOAT64,
-)
 
 # x[N,C,H,W], w[K,C,R,S], b[K], stride, padding -> y; the sizes give x, w, y, stride, padding
 
@@ -283,11 +221,3 @@ conv2d_backward_input = exercise(
     dtype="same",
     **FLOAT64,
 )
-
-EXERCISES = [
-    linear_backward,
-    conv2d_direct,
-    im2col,
-    conv2d_backward_weights,
-    conv2d_backward_input,
-]

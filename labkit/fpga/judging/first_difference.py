@@ -39,7 +39,7 @@ class Words:
     read: tuple[np.ndarray, ...]
 
 
-def first_apart(
+def first_difference(
     mine: Words, ours: Words, outputs: Sequence[str], stalled: bool
 ) -> tuple[str, Paragraphs] | None:
     """A headline for the first word that is wrong or missing, and what follows; None: all right.

@@ -1,14 +1,14 @@
 """What a task needs, whatever the machine, and how so many machines of a kind would do it.
 
-`serving.py`, `training.py` and `images.py` make needs. A step is what is timed: a token for each
-request, an image, an update of the weights.
+`serving.py`, `training.py` and `images.py` make workloads. A step is what is timed: a token
+for each request, an image, an update of the weights.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from labkit.distributed.chooser.reckoning import Reckoned, Sum
+from labkit.distributed.chooser.derivation import Derived, Sum
 from labkit.distributed.costs.cost_model import CostModel
 from labkit.hardware import Machine
 
@@ -44,12 +44,12 @@ class Plan:
     """
 
     count: int
-    memory: Reckoned
-    parts: Mapping[str, Reckoned]
-    seconds: Reckoned
+    memory: Derived
+    parts: Mapping[str, Derived]
+    seconds: Derived
     layout: str
-    first: Reckoned | None = None
-    rate: Reckoned | None = None
+    first: Derived | None = None
+    rate: Derived | None = None
     groups: int = 1
 
     @property
@@ -64,8 +64,8 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Need(ABC):
-    """The needs of one task. A subclass knows them; see `memory` and `plan`.
+class Workload(ABC):
+    """The workload of one task. A subclass knows them; see `memory` and `plan`.
 
     steps      how many steps are paid for: a million tokens or images, or a whole training
     unit       of the time that is told: s or h
@@ -76,7 +76,7 @@ class Need(ABC):
     says: str  # "Llama 3.1 8B in bf16, ...": for the head of the answer
     number_format: str
     operators: frozenset[str]
-    steps: Reckoned
+    steps: Derived
     step: str  # what a step gives: "a token for each request"
     paid: str  # what `steps` give: "a million tokens"
     left_out: str  # what is not counted, in sentences
@@ -92,7 +92,7 @@ class Need(ABC):
         return plan.seconds.number * self.steps.number / HOUR
 
     @property
-    def timed(self) -> Reckoned | None:
+    def timed(self) -> Derived | None:
         """The steps whose time is told and limited: all of a training; None: one step."""
         return self.steps if self.task == "train" else None
 
@@ -101,7 +101,7 @@ class Need(ABC):
         """Whether so many machines can share it evenly. LinksUnknownError as for `plan`."""
 
     @abstractmethod
-    def memory(self, count: int, machine: Machine) -> Reckoned:
+    def memory(self, count: int, machine: Machine) -> Derived:
         """Bytes that each of so many machines must hold, at the least."""
 
     @abstractmethod

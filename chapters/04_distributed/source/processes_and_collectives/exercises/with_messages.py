@@ -1,4 +1,4 @@
-"""The exercises of lesson processes_and_collectives: a ring, a broadcast, a sum by a master."""
+"""Exercises in real ranks: a ring, a broadcast, a sum by a master."""
 
 from collections.abc import Sequence
 from functools import reduce
@@ -233,5 +233,3 @@ gather_all_reduce = rank_exercise(
     demand=through_the_master,
     forbidden=READY_MADE,
 )
-
-EXERCISES = [pass_on, broadcast, gather_all_reduce]

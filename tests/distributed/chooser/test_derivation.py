@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labkit.distributed.chooser.reckoning import largest, number, reckon, shown
+from labkit.distributed.chooser.derivation import derive, largest, number, shown
 from labkit.distributed.chooser.wording import compact, duration
 
 SUMS = [
@@ -22,13 +22,13 @@ SUMS = [
 ]
 
 
-@pytest.mark.parametrize(("sum_", "figures", "told"), SUMS)
-def test_the_value_is_that_of_the_figures(sum_, figures, told):
-    made = reckon("B", "so and so", sum_)
-    assert (made.figures, made.sum.told) == (figures, told)
+@pytest.mark.parametrize(("sum_", "figures", "text"), SUMS)
+def test_the_value_is_that_of_the_figures(sum_, figures, text):
+    made = derive("B", "so and so", sum_)
+    assert (made.figures, made.sum.text) == (figures, text)
     assert made.value == eval(figures, {"__builtins__": {"max": max}})
     assert made.quantity.word == "predicted" and made.quantity.source == "so and so"
-    assert str(made) == f"so and so = {told} = {made.quantity.number}"
+    assert str(made) == f"so and so = {text} = {made.quantity.number}"
 
 
 TREES = st.recursive(

@@ -8,22 +8,22 @@ import numpy as np
 from labkit.checks.equality import KINDS
 from labkit.checks.items import Exercise
 
-_handed_on: dict[int, tuple[Callable, Exercise]] = {}  # by the function's id
+_given_out: dict[int, tuple[Callable, Exercise]] = {}  # by the function's id
 
 
-def hand_on(exercise: Exercise) -> Callable:
+def course_version_of(exercise: Exercise) -> Callable:
     """The exercise's fallback, or its oracle dressed as the learner's function."""
     function = exercise.fallback or _dressed(exercise)
-    _handed_on[id(function)] = (function, exercise)
+    _given_out[id(function)] = (function, exercise)
     return function
 
 
-def is_handed_on(function: object, id_: str) -> bool:
+def is_course_version(function: object, id_: str) -> bool:
     """Whether an earlier check handed on this very function for this exercise.
 
     A text is it with blanks around it, too; but not where it is equal: so it stands in a cell.
     """
-    for known, exercise in _handed_on.values():
+    for known, exercise in _given_out.values():
         if exercise.id == id_ and (known is function or _with_blanks(function, known)):
             return True
     return False
@@ -34,17 +34,17 @@ def _with_blanks(text: object, known: object) -> bool:
     return texts and text != known and text.strip() == known.strip()
 
 
-def handed_on_functions(room: str, answer: object) -> list[Callable]:
+def course_functions(room: str, answer: object) -> list[Callable]:
     """All functions handed on for the exercises of a room, but the course's own `answer`."""
-    pairs = _handed_on.values()
+    pairs = _given_out.values()
     ours = [function for function, exercise in pairs if exercise.id.startswith(f"{room}.")]
     return [function for function in ours if function is not answer]
 
 
-def handed_on_codes() -> frozenset[int]:
+def course_codes() -> frozenset[int]:
     """Ids of the codes of all functions handed on: later exercises may use them."""
     found = set()
-    for function, exercise in _handed_on.values():
+    for function, exercise in _given_out.values():
         for ours in (function, exercise.oracle):
             if hasattr(ours, "__code__"):
                 found.add(id(ours.__code__))

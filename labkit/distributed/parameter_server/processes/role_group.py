@@ -1,8 +1,8 @@
 """The roles of a cluster together: started, given orders, listened to, and ended.
 
-    crew = Crew()
-    crew.start(Place("worker", 0, secret))
-    crew.order(["worker 0"], given)          # their answers, once all are there
+    roles = RoleGroup()
+    roles.start(RoleSpec("worker", 0, secret))
+    roles.order(["worker 0"], given)         # their answers, once all are there
 
 Where a role fails, its sentence is raised, and all have ended; so they have after an interrupt.
 Servers listen at socket files in a folder of this user alone, so no other user of the computer can
@@ -27,13 +27,13 @@ from labkit.distributed.launching import failures
 from labkit.distributed.launching.processes import START_PATIENCE
 from labkit.distributed.launching.rank import Failure
 from labkit.distributed.parameter_server.processes.role_process import RoleProcess, started
-from labkit.distributed.parameter_server.processes.roles import Place
+from labkit.distributed.parameter_server.processes.roles import RoleSpec
 from labkit.files import socket_folder
 
 SENTENCES = ("ServerError", "WireError", "CheckpointError")  # failures that need no traceback
 
 
-class Crew:
+class RoleGroup:
     """Roles by their names; `killed` are those that were ended on purpose, or are to end so."""
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class Crew:
 
     def named(self, kind: str) -> list[str]:
         """The names of all servers, or of all workers."""
-        return [name for name, role in self.roles.items() if role.place.kind == kind]
+        return [name for name, role in self.roles.items() if role.spec.kind == kind]
 
     def living(self) -> dict[str, RoleProcess]:
         """The roles whose process runs; none where all have ended."""
@@ -70,15 +70,15 @@ class Crew:
         self._refuse_ended()
         return [name for name, role in self.roles.items() if role.died is not None]
 
-    def start(self, *places: Place) -> list[Any]:
+    def start(self, *specs: RoleSpec) -> list[Any]:
         """Starts a process for each of these roles; returns what they say first."""
         with self.interruptible():
-            for place in places:
-                path = str(self._folder / place.name.replace(" ", "-"))
-                place = replace(place, path=path, environment=dict(os.environ))
-                self.roles[place.name] = started(place)
-                self.killed.discard(place.name)
-        return self.answers([place.name for place in places])
+            for spec in specs:
+                path = str(self._folder / spec.name.replace(" ", "-"))
+                spec = replace(spec, path=path, environment=dict(os.environ))
+                self.roles[spec.name] = started(spec)
+                self.killed.discard(spec.name)
+        return self.answers([spec.name for spec in specs])
 
     def kill(self, name: str) -> None:
         """Ends one at once; nobody is warned."""
@@ -160,16 +160,16 @@ class Crew:
     def _refuse_failure(self) -> None:
         """Raises LaunchError with how the first role failed, if any did."""
         for role in self.roles.values():
-            if failed := [said.failure for said in role.answers if said.failure]:
-                self.fail(_told(role.name, failed[0]))
+            if failed := [reply.failure for reply in role.answers if reply.failure]:
+                self.fail(_failure_text(role.name, failed[0]))
             if role.died is not None and role.name not in self.killed:
                 self.fail(f"{role.name} {failures.exit_text(role.died)}, so that all were ended.")
 
 
-def _told(name: str, failure: Failure) -> str:
+def _failure_text(name: str, failure: Failure) -> str:
     """What a role raised: with its traceback, where no sentence of ours says it all."""
     if failure.kind in SENTENCES:
-        return f"{name}: {failure.said}"
+        return f"{name}: {failure.message}"
     return failures.failure_text(name, failure)
 
 

@@ -1,6 +1,6 @@
 """A number together with the sum that gives it: the printed formula cannot say another number.
 
-    weights = reckon("B", "parameters x bytes of each", number(8_030_261_248) * 2)
+    weights = derive("B", "parameters x bytes of each", number(8_030_261_248) * 2)
     weights.value                  # 16060522496
     weights.figures                # "8030261248 * 2": exactly, for programs
     str(weights)                   # "parameters x bytes of each = 8,030,261,248 x 2 = 16.1 GB"
@@ -48,9 +48,9 @@ class Sum:
         return self._written(lambda one: shown(one.terms[0]), " * ")
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """As people write it: "8,030,261,248 x 2", "11.8 ms + 149 µs"."""
-        return self._written(lambda one: _told(one.terms[0], one.unit), " x ")
+        return self._written(lambda one: _text(one.terms[0], one.unit), " x ")
 
     def _written(self, of_number, times: str) -> str:
         if not self.operation:
@@ -82,7 +82,7 @@ class Sum:
 
 
 @dataclass(frozen=True)
-class Reckoned:
+class Derived:
     """A sum with its unit, and its formula in words."""
 
     unit: str
@@ -110,15 +110,15 @@ class Reckoned:
         return predicted(self.value, self.unit, self.words)
 
     def __str__(self) -> str:
-        return f"{self.words} = {self.sum.told} = {_told(self.value, self.unit)}"
+        return f"{self.words} = {self.sum.text} = {_text(self.value, self.unit)}"
 
 
-Term = Sum | Reckoned | float
+Term = Sum | Derived | float
 
 
 def number(value: Term, unit: str = "") -> Sum:
-    """A number of a sum; a sum stays what it is, and of what is reckoned its sum is taken."""
-    if isinstance(value, Reckoned):
+    """A number of a sum; a sum stays what it is, and of what is derived its sum is taken."""
+    if isinstance(value, Derived):
         return value.sum
     return value if isinstance(value, Sum) else Sum("", (value,), unit)
 
@@ -133,9 +133,9 @@ def largest(*terms: Term) -> Sum:
     return Sum("max", tuple(number(term) for term in terms))
 
 
-def reckon(unit: str, words: str, term: Term) -> Reckoned:
+def derive(unit: str, words: str, term: Term) -> Derived:
     """A number with its unit and its formula in words."""
-    return Reckoned(unit, words, number(term))
+    return Derived(unit, words, number(term))
 
 
 def shown(value: float) -> str:
@@ -144,7 +144,7 @@ def shown(value: float) -> str:
     return short if float(short) == value else repr(float(value))
 
 
-def _told(value: float, unit: str) -> str:
+def _text(value: float, unit: str) -> str:
     """Three digits and a unit that people read; whole numbers with all digits."""
     if not unit:
         return f"{value:,}" if isinstance(value, int) else rounded(value)

@@ -15,7 +15,7 @@ from labkit.fpga.toolchain import cache_limit
 from numba_simt.owned_files import refuse_others
 
 
-def remembered(
+def cached(
     kind: str,
     depends_on: object,
     make: Callable[[], dict],
