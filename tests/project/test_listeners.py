@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 import urllib.request
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -53,6 +54,9 @@ LISTENERS = {
     "labkit/course/kernel.py pipe.bind": "tests/project/test_listeners.py::test_the_lab_s_kernel",
     "labkit/course/lab.py os.execve": "tests/project/test_listeners.py::test_lab",
     "labkit/course/verify.py subprocess.run": A_TOOL,
+    "labkit/course/handout/first_cell.py subprocess.run": A_TOOL,
+    "labkit/course/handout/payload.py subprocess.run": A_TOOL,
+    "labkit/course/handout/ready.py subprocess.run": A_TOOL,
     "labkit/distributed/connections/closed_network.py "
     "subprocess.run": "tests/distributed/connections/"
     "test_closed_network.py::test_only_its_own_processes_are_reached",
@@ -269,7 +273,13 @@ def test_the_lab_s_kernel(transport, tmp_path, monkeypatch):
 
 
 def _kernels(lab):
-    return [process.pid for process in psutil.Process(lab).children()]
+    """Those below it that were given a connection file; for a moment there may be others."""
+    found = []
+    for process in psutil.Process(lab).children():
+        with suppress(psutil.Error):
+            if any(word.endswith(".json") for word in process.cmdline()):
+                found.append(process.pid)
+    return found
 
 
 LISTENS = f"""
