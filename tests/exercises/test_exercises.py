@@ -26,6 +26,7 @@ from tests.exercises.answers import (
     EXERCISES,
     FUNCTIONS,
     HANGING,
+    KEPT,
     LONG_IDS,
     PLANTED,
     RIGHT_ON,
@@ -57,6 +58,13 @@ STYLES = [
 @pytest.fixture(autouse=True)
 def _no_progress(monkeypatch):
     monkeypatch.setenv("LABKIT_PROGRESS", "off")
+
+
+@pytest.fixture(autouse=True)
+def _nothing_kept():
+    """What planted answers keep from call to call is empty: no test depends on another's calls."""
+    for kept in KEPT:
+        kept.clear()
 
 
 def cases(id):

@@ -22,7 +22,7 @@
 #
 # **What does an accelerator accelerate?**
 # In a network for images, mostly two sums.
-# One multiplies a vector by a matrix, the other slides a small window over an image.
+# One makes the product of a vector and a matrix, the other slides a small window over an image.
 # You will write both, with their gradients.
 #
 # ## What you will be able to do
@@ -50,11 +50,10 @@
 # ```
 #
 # **Exercise `gpu.one_output`**: this output, for any features, weights and bias, in one line.
-# In this lesson's exercises Python and NumPy are yours.
-# What has the whole layer ready is not: PyTorch, TensorFlow, JAX, SciPy, and labkit's own reference.
+# In this lesson's exercises, use Python and NumPy alone, and not labkit's own reference.
 # Write it in place of `None`, and run the cell: `check` says **Right**, or what is wrong.
 # Stuck?
-# Run `hint("gpu.one_output")` in a new cell, then `hint(..., 2)`.
+# Run `hint("gpu.one_output")` in a new cell, then `hint("gpu.one_output", 2)`.
 
 
 # %% tags=["exercise:gpu.one_output"]
@@ -96,7 +95,7 @@ one_output = check("gpu.one_output", one_output)
 # 1. How many multiply-adds does the network need to classify one image?
 # 2. What percentage of a training step's arithmetic is in the two convolutions?
 #    Count in FLOP: one addition, multiplication or comparison.
-# 3. If both ran at their theoretical limits, how many times faster would an H200, a large GPU, run a training step of 32 images than a laptop's CPU?
+# 3. How many times faster would an H200, a large GPU, run a training step of 32 images than a laptop's CPU, if both ran at their theoretical limits?
 #    Both compute in float32; the GPU's tensor cores, units that multiply matrices of shorter numbers, stay out of it.
 
 # %%

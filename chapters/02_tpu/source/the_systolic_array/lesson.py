@@ -22,7 +22,7 @@
 #
 # **A matrix unit of TPU v2 to v5 has 128 x 128 multipliers ([published](https://jax-ml.github.io/scaling-book/tpus/)), and each can work in every cycle.
 # How do two numbers reach each of them in time?**
-# Not from memory.
+# Not each from memory.
 # You will build the grid that solves this, and run a trained network through it.
 #
 # ## What you will be able to do
@@ -41,7 +41,7 @@
 # ## A first line
 #
 # A **systolic array** is a grid of *cells* (processing elements), and each cell holds one weight.
-# In every cycle, a cell takes a number from its left neighbour and a sum from the cell above, adds the product of number and weight to the sum, and hands both on, like the beats of a heart: hence the name.
+# In every cycle, a cell takes a number from its left neighbour and a partial sum, `psum`, from the cell above, adds the product of number and weight to the sum, and hands both on, like the beats of a heart: hence the name.
 #
 # ```
 # holds      w = 3
@@ -49,12 +49,12 @@
 # hands on   a = 2 to the right        10 + 2 x 3 = 16 downwards
 # ```
 #
-# **Exercise `tpu.one_cell`**: the sum that a cell hands on, in one line.
+# **Exercise `tpu.one_cell`**: the sum that a cell hands on, in one line, in place of `None`.
 # All cells work at once, so each argument is an array with a number for every cell.
 # In these exercises, return NumPy arrays, and use no other library.
 # Stuck?
 # Run `hint("tpu.one_cell")` in a new cell.
-# `check` hands on your function if it is right, else ours, so every cell below runs.
+# `check` gives back your function if it is right, else ours, so every cell below runs.
 
 
 # %% tags=["exercise:tpu.one_cell"]
@@ -81,7 +81,7 @@ one_cell = check("tpu.one_cell", one_cell)
 # ## Predict
 #
 # A plain GPU kernel fetches two numbers for each multiply-add, from registers at best.
-# The cells have no such store.
+# A cell fetches none: it has its weight, and is handed the rest.
 # To multiply `a[M,K]` by `w[K,N]` and get `y[M,N]`:
 #
 # - the cell in row `k` and column `n` keeps the weight `w[k, n]`;

@@ -56,12 +56,13 @@
 # stand for    0.125    -0.300   0.635   integer x scale
 # ```
 #
-# **Exercise `fpga.to_integer`**: the integers, in one line.
+# **Exercise `fpga.to_integer`**: the integers, in one line; write it in place of `None`, and run the cell.
+# Whole numbers that are held in floats will do.
 # `np.round` rounds, and `np.clip(q, low, high)` limits.
-# In this lesson's exercises, arrays are NumPy arrays, also those that you return, and `check` takes no other library.
+# In this lesson's exercises, arrays are NumPy arrays, also those that you return; use no other library.
 # Stuck?
 # Run `hint("fpga.to_integer")` in a new cell.
-# `check` hands on your function if it is right, else ours, so every cell below runs.
+# `check` gives back your function if it is right, else ours, so every cell below runs.
 
 
 # %% tags=["exercise:fpga.to_integer"]
@@ -83,7 +84,7 @@ def to_integer(x, scale):
 to_integer = check("fpga.to_integer", to_integer)
 
 # %% [markdown]
-# The third number did not fit, and stands for another one now; the first is a little off.
+# The third number did not fit: its integer stands for 0.635 and not for 0.7, and the first is a little off.
 # What will such errors do to a network?
 #
 # ## Predict

@@ -21,10 +21,10 @@
 # # Processes and collectives
 #
 # **2.2 MB, and no memory in common.**
-# Four workers train our ConvNet together, and each computes the gradients of its own images: 545,098 numbers, or 2.2 MB.
+# Four processes train our ConvNet together, and each computes the gradients of its own images: 545,098 numbers, or 2.2 MB.
 # <!-- holds: four[0].numel() == 545_098 and round(4 * four[0].numel() / 1e6, 1) == 2.2 -->
 # Before anybody may change a weight, all four need the sum of these gradients.
-# But a process cannot read the memory of another, unless both have arranged it, and ours have not.
+# But by itself, a process cannot read the memory of another.
 # So how do they add anything, and what does it cost whoever collects the sum?
 #
 # ## What you will be able to do
@@ -43,11 +43,11 @@
 #
 # A **process** is a running program, with a memory of its own.
 # `launch(f, 3, x)` starts three processes, and each of them calls `f(rank, 3, x)`.
-# The **rank** is the number of the process: 0, 1 or 2.
+# The **rank** is the number of the process: 0, 1 or 2; how many there are, here 3, is called `ranks`.
 # At the end, `launch` returns a list of what the three calls returned.
 #
 # All ranks run the same function; only `rank` tells them apart.
-# That is enough to share work without a message: from its own number on, each rank takes every third element.
+# That is enough to share work without a message: each rank begins at the place of its own number, and takes every third element.
 #
 # ```
 # x         10  11  12  13  14  15  16
@@ -56,11 +56,12 @@
 # rank 2            12          15
 # ```
 #
-# **Exercise `distributed.my_share`**: the share of one of `ranks` ranks, in one line of Python or NumPy alone.
+# **Exercise `distributed.my_share`**: the share of a rank, in one line of Python or NumPy alone.
+# Write it in place of `None`, and run the cell.
 # `x[a::b]` takes every b-th element of `x`, from place a on; places are counted from 0.
 # Stuck?
 # Run `hint("distributed.my_share")` in a new cell.
-# `check` hands on your function if it is right, else ours, so every cell below runs.
+# `check` gives back your function if it is right, else ours, so every cell below runs.
 
 
 # %% tags=["exercise:distributed.my_share"]
@@ -85,7 +86,7 @@ for rank, share in enumerate(launch(my_share, 3, np.arange(10, 17))):
     print(f"rank {rank} takes {share}")
 
 # %% [markdown]
-# Three real processes have run this function.
+# Three real processes have run the function that `check` gave back.
 # Work can be shared without a message; results cannot be added up without one.
 #
 # ## Predict
