@@ -6,8 +6,6 @@ render.py).
 
 Modules (written by tools/modules.py):
 
-admission       What can be seen of a learner's function before it is called at all: can it be
-                called?
 ask             `predict`, `hint` and `quiz`: each looks its item up, says one message and never
                 raises.
 compare         Compares what one call of a learner's function did with what was expected of it.

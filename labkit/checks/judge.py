@@ -1,5 +1,6 @@
 """`check`: is the function right? In five steps: find, run, compare, diagnose, say."""
 
+import inspect
 import threading
 import zlib
 from collections.abc import Callable
@@ -7,17 +8,64 @@ from collections.abc import Callable
 import numpy as np
 
 from labkit.checks import messages, record
-from labkit.checks.admission import admission_problem
 from labkit.checks.compare import compare
-from labkit.checks.course_version import course_codes, course_version_of
+from labkit.checks.course_version import course_codes, course_version_of, is_course_version
 from labkit.checks.diagnosis.diagnose import diagnose
 from labkit.checks.items import Case, Exercise
 from labkit.checks.last_right import keep_right
 from labkit.checks.lesson_files import answer_modules
+from labkit.checks.phrasing import names_only, pointer
+from labkit.checks.problem import Problem
 from labkit.checks.registry import UnknownId, registry
 from labkit.checks.render import Message, say
 from labkit.checks.untouched import is_untouched
 from labkit.checks.watch import WatchedRun, run_watched
+
+# What can be seen of a learner's function before it is called at all: can it be called?
+
+
+def admission_problem(exercise: Exercise, f: object, cases: list[Case]) -> Problem | None:
+    """Why `f` is not called: "stub" where it is the course's own version, otherwise "form"."""
+    if is_course_version(f, exercise.id):
+        headline = "This is the course's own version, which an earlier check handed on."
+        return Problem(
+            "stub", headline, ("Run the cell that defines your function, then this one.",)
+        )
+    call = f'`check("{exercise.id}", f)`'
+    if f is None:
+        headline = f"{call} needs your function; it was given None."
+        return Problem("form", headline, (pointer(exercise),))
+    if exercise.adapter is not None:  # it knows what it can launch
+        return None
+    if not callable(f):
+        headline = f"{call} needs the function itself; it was given a value of type "
+        headline += f"{type(f).__name__}."
+        return Problem(
+            "form", headline, ("Write the function's name without parentheses behind it.",)
+        )
+    if isinstance(f, type):
+        return Problem("form", f"{call} needs a function; it was given the class {f.__name__}.")
+    if inspect.iscoroutinefunction(f):
+        return Problem("form", "The function is defined with `async def`; write `def`.")
+    return _wrong_parameters(exercise, f, cases)
+
+
+def _wrong_parameters(exercise: Exercise, f: Callable, cases: list[Case]) -> Problem | None:
+    """The parameters do not take the arguments of some case."""
+    try:
+        parameters = inspect.signature(f)
+        wanted = inspect.signature(exercise.oracle)
+    except (TypeError, ValueError):  # functions written in C have none
+        return None
+    for case in cases:
+        try:
+            parameters.bind(*case.args)
+        except TypeError as error:
+            headline = f"The function cannot be called as `f{names_only(wanted)}`: {error}."
+            yours = f"Yours is defined as `f{names_only(parameters)}`."
+            return Problem("form", headline, (yours,))
+    return None
+
 
 # Modules that hold the answers: no function that is checked may call them.
 HOLDERS = (registry, course_version_of, keep_right)

@@ -208,6 +208,14 @@ def exercise(
     return Exercise(id, oracle, cases, tuple(said.hints), tuple(misconceptions), **fields)
 
 
+def by_own_name(*functions: Callable, made: Callable | None = None) -> dict[str, Callable]:
+    """The functions as wrong ideas, each under its own name: by_own_name(mean) is {"mean": mean}.
+
+    With `made`, the idea is what it makes of the function: {"no_load": with_tile(no_load)}.
+    """
+    return {one.__name__: made(one) if made else one for one in functions}
+
+
 def cases_of(
     sizes: Mapping[str, tuple], inputs: Callable[..., tuple]
 ) -> Callable[[np.random.Generator], Iterable[Case]]:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from labkit.checks.items import Case, Exercise
+from labkit.checks.items import Case, Exercise, Refused
 from labkit.checks.render import Code
 from labkit.checks.watch import Line
 
@@ -85,6 +85,18 @@ def names_only(signature: inspect.Signature) -> str:
             default = ...
         plain.append(parameter.replace(annotation=parameter.empty, default=default))
     return short(str(inspect.Signature(plain)).replace("Ellipsis", "..."), 90)
+
+
+def refuse_other_parameters(answer: Callable, solution: Callable) -> None:
+    """Refused where the answer cannot be called with the arguments of the solution."""
+    try:
+        wanted = inspect.signature(solution)
+        inspect.signature(answer).bind(*wanted.parameters)
+    except TypeError as error:
+        call = f"f{names_only(wanted)}"
+        raise Refused(f"The function cannot be called as {call}: {error}.") from None
+    except ValueError:  # written in C, and without a signature
+        pass
 
 
 def case_text(exercise: Exercise, case: Case) -> str:

@@ -2,41 +2,40 @@
 
 Modules (written by tools/modules.py):
 
-build           `labkit build`: from each source its two executed notebooks, and CLAIMS.md from all
-                of them.
-catalogue       What there is to study: the four chapters, and the lessons that lie in them.
-config          Where the course lies and where it is published: `[tool.labkit]` in pyproject.toml.
-contents        JupyterLab's window on work/: a lesson that is asked for and not there yet is copied
-                first.
-copies          The learner's copies: made when a lesson is first opened, never overwritten, never
-                removed.
-doctor          `labkit doctor`: what this machine is, what each chapter runs on here, what to
-                install for more.
-execute         Runs a notebook in a fresh kernel and stores what it prints, but nothing that
-                changes from run to run: no execution times, and one stream is one output, however
-                the kernel happened to cut it.
-folders         A lesson's folder: what must lie in it, and what its modules may import.
-generated       A file that the course writes by itself, and whether it lies there as it should.
-handout/        What a teacher hands to a class: notebooks, each complete in itself.
-items           A lesson's exercises and texts, read as `check` reads them: what it could not use is
-                named.
-kernel          The kernel of lessons: ipykernel, without a port of this computer that strangers
-                could use.
-kernel_files    Kernels that run lessons unseen: they talk through socket files that are their
-                user's alone.
-lab             `labkit lab`: JupyterLab on the learner's folder, opened at the start page, quiet
-                offline.
-lesson_rules/   What an author may write and a notebook may store: each rule yields sentences.
-new             `labkit new`: the files of a lesson that is still to be written.
-notebook        One notebook as plain JSON: read, cleared, sealed, written.
-notebook_shape  Whether a JSON value has the shape of a notebook, as far as the course reads it.
-pages/          Pages and tables that the build writes from all lessons, or from reports of GPUs.
-progress        `labkit progress`: what is solved, predicted and answered, lesson by lesson; where
-                to go on.
-source/         A lesson's source, and what is made from it: two notebooks, a module of solutions.
-start           The start page: what there is to study, what is done, and what changed since it was
-                opened.
-verify          `labkit build --check` and `labkit verify`: is everything stored as it should be?
+build          `labkit build`: from each source its two executed notebooks, and CLAIMS.md from all
+               of them.
+catalogue      What there is to study: the four chapters, and the lessons that lie in them.
+config         Where the course lies and where it is published: `[tool.labkit]` in pyproject.toml.
+contents       JupyterLab's window on work/: a lesson that is asked for and not there yet is copied
+               first.
+copies         The learner's copies: made when a lesson is first opened, never overwritten, never
+               removed.
+doctor         `labkit doctor`: what this machine is, what each chapter runs on here, what to
+               install for more.
+execute        Runs a notebook in a fresh kernel and stores what it prints, but nothing that changes
+               from run to run: no execution times, and one stream is one output, however the kernel
+               happened to cut it.
+folders        A lesson's folder: what must lie in it, and what its modules may import.
+generated      A file that the course writes by itself, and whether it lies there as it should.
+handout/       What a teacher hands to a class: notebooks, each complete in itself.
+items          A lesson's exercises and texts, read as `check` reads them: what it could not use is
+               named.
+kernel         The kernel of lessons: ipykernel, without a port of this computer that strangers
+               could use.
+kernel_files   Kernels that run lessons unseen: they talk through socket files that are their user's
+               alone.
+lab            `labkit lab`: JupyterLab on the learner's folder, opened at the start page, quiet
+               offline.
+lesson_rules/  What an author may write and a notebook may store: each rule yields sentences.
+new            `labkit new`: the files of a lesson that is still to be written.
+notebook       One notebook as plain JSON: read, cleared, sealed, written.
+pages/         Pages and tables that the build writes from all lessons, or from reports of GPUs.
+progress       `labkit progress`: what is solved, predicted and answered, lesson by lesson; where to
+               go on.
+source/        A lesson's source, and what is made from it: two notebooks, a module of solutions.
+start          The start page: what there is to study, what is done, and what changed since it was
+               opened.
+verify         `labkit build --check` and `labkit verify`: is everything stored as it should be?
 """
 
 import tomllib

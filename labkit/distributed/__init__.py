@@ -42,8 +42,6 @@ parameter_server/  Parameter servers: weights live on servers, and workers pull 
 pictures           Pictures of messages: who sends how much to whom, and when.
 pipeline/          The small GPT cut into stages of whole blocks, one rank for each: pipeline
                    parallelism.
-ring_pictures      A picture of the ring: which sums each rank holds after each step of
-                   `ring_all_reduce`.
 sampler            Which examples a rank reads: a shard of one shuffled order, as
                    `DistributedSampler` deals it.
 sharded/           Data parallel training whose state is cut over the ranks: the bytes that each

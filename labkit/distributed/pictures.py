@@ -2,7 +2,6 @@
 
 routes_picture     each pair of ranks with the bytes between them, as `recorded` has written down
 timeline_picture   when each rank sends and receives, as `recorded` has written down
-ring_picture       which sums each rank of a ring holds after each step, from `ring_pictures`
 
 Lessons processes_and_collectives and the_ring show them.
 
@@ -17,7 +16,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from labkit.distributed.ring_pictures import ring_picture
 from labkit.figures import canvas, show
 from labkit.figures.shapes import bar, bare, key, name_rows, squares, write
 from labkit.figures.style import BLUE, CARD, INK, ORANGE, PALE, QUIET, Axes
@@ -25,8 +23,6 @@ from labkit.provenance import counted
 
 if TYPE_CHECKING:
     from labkit.distributed.messages import Message
-
-__all__ = ["ring_picture", "routes_picture", "timeline_picture"]
 
 MOST_RANKS = 6  # of `routes_picture`: beyond it the arrows have no room for numbers
 CIRCLE = 0.2  # radius of a rank, where the ranks stand on a circle of radius 1

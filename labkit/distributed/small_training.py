@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from labkit.errors import whole
+
 if TYPE_CHECKING:
     import torch
 
@@ -47,9 +49,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         for name, least in (("batch", 1), ("epochs", 1), ("warm_up", 0), ("seed", 0)):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < least:
-                raise ValueError(f"Plan: {name} is a whole number from {least} on, not {value!r}.")
+            whole(f"Plan: {name}", getattr(self, name), least)
         if not 0 < self.learning_rate < math.inf:
             raise ValueError(f"Plan: learning_rate is above 0, not {self.learning_rate!r}.")
         if not 0 <= self.momentum < 1:

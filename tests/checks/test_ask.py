@@ -286,6 +286,12 @@ def test_an_exercise_takes_its_texts_from_the_lessons_file(room):
     assert idea.sentence == "Only the first counts." and idea.function([7, 8]) == 7
 
 
+def test_wrong_ideas_by_their_own_names():
+    assert lesson_files.by_own_name(sum_of, max) == {"sum_of": sum_of, "max": max}
+    doubled = lesson_files.by_own_name(sum_of, made=lambda idea: lambda x: 2 * idea(x))
+    assert doubled["sum_of"](np.array([1, 2])) == 6
+
+
 @pytest.mark.parametrize(
     ("id", "wrong", "says"),
     [

@@ -38,6 +38,8 @@ def _names_in(lesson: str) -> dict[str, object]:
 
 LESSONS = {name: _names_in(name) for name in sorted(FOUND)}
 FILES = [*LESSONS.values()]
+# What answers keep from call to call: empty at first.
+KEPT = [one for file in FILES for one in file.values() if type(one) is dict and not one]
 PLANTED = {id: plants for file in FILES for id, plants in file["PLANTED"].items()}
 LONG_IDS = {id for name in LONG_LESSONS for id in LESSONS[name]["PLANTED"]}
 RIGHT_ON = {f: args for file in FILES for f, args in file.get("RIGHT_ON", {}).items()}

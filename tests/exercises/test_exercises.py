@@ -13,7 +13,7 @@ import pytest
 
 from labkit import check
 from labkit.checks.course_version import course_version_of
-from labkit.checks.diagnosis.as_given import own_work
+from labkit.checks.diagnosis.diagnose import own_work
 from labkit.checks.items import Refused
 from labkit.course.catalogue import Course
 from labkit.course.config import config
@@ -26,6 +26,7 @@ from tests.exercises.answers import (
     EXERCISES,
     FUNCTIONS,
     HANGING,
+    KEPT,
     LONG_IDS,
     PLANTED,
     RIGHT_ON,
@@ -57,6 +58,13 @@ STYLES = [
 @pytest.fixture(autouse=True)
 def _no_progress(monkeypatch):
     monkeypatch.setenv("LABKIT_PROGRESS", "off")
+
+
+@pytest.fixture(autouse=True)
+def _nothing_kept():
+    """What planted answers keep from call to call is empty: no test depends on another's calls."""
+    for kept in KEPT:
+        kept.clear()
 
 
 def cases(id):

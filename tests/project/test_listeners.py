@@ -48,7 +48,7 @@ HOSTS = "in namespaces of two_hosts, which have a cable to each other and nothin
 LISTENERS = {
     "chapters/04_distributed/train_ps.py Server": SOCKETS + "test_train_ps",
     "chapters/04_distributed/train_tf_ps.py tf.distribute.Server": SOCKETS + "test_tensorflow",
-    "labkit/checks/admission.py parameters.bind": NO_SOCKET,
+    "labkit/checks/judge.py parameters.bind": NO_SOCKET,
     "labkit/course/execute.py "
     "NotebookClient": "tests/project/test_listeners.py::test_a_lesson_s_kernel",
     "labkit/course/kernel.py pipe.bind": "tests/project/test_listeners.py::test_the_lab_s_kernel",
@@ -81,7 +81,6 @@ LISTENERS = {
     "labkit/distributed/launching/processes.py context.Process": SOCKETS + "test_ranks",
     "labkit/distributed/launching/rank.py dist.init_process_group": SOCKETS + "test_ranks",
     "labkit/distributed/launching/rank.py signature(real).bind": NO_SOCKET,
-    "labkit/distributed/judging/rank_judge.py inspect.signature(answer).bind": NO_SOCKET,
     "labkit/distributed/launch.py context.Process": A_PIPE,
     "labkit/distributed/judging/refereed_run.py context.Process": A_PIPE,
     "labkit/distributed/connections/relay.py subprocess.Popen": SOCKETS + "test_ranks",
@@ -99,7 +98,7 @@ LISTENERS = {
     "probe.bind": "it looks whether a port is free, and serves none",
     "labkit/fpga/board/services/server.py "
     "server.add_insecure_port": "tests/project/test_listeners.py::test_board",
-    "labkit/fpga/judging/board_exercise.py inspect.signature(answer).bind": NO_SOCKET,
+    "labkit/checks/phrasing.py inspect.signature(answer).bind": NO_SOCKET,
     "labkit/fpga/toolchain/cpp.py subprocess.run": A_TOOL,
     "labkit/fpga/running/runs.py subprocess.Popen": A_PIPE,
     "labkit/fpga/toolchain/tools.py subprocess.Popen": A_TOOL,

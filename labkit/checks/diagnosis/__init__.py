@@ -6,8 +6,6 @@ Modules (written by tools/modules.py):
 
 array_changes  Changes of one array that a slip amounts to: an axis turned round, one entry left
                out, shifted.
-as_given       Whether an answer whose results are all 0 is still the lesson's cell, as far as its
-               source tells.
 borders        Wrong values behind a border: of a limit that is missing, or of another array's
                length.
 call_causes    Causes that only several calls show: chance, and what is kept from one call to the

@@ -7,7 +7,6 @@ Modules (written by tools/modules.py):
 definitions  What the code of a lesson defines at the top of its cells, name by name.
 draft        What a lesson's source says should lie in the course: two notebooks and a module of
              solutions.
-imports      Imports as ruff sorts them: one line for each module, in three groups.
 lesson       A lesson as its author writes it: one source that carries the learner's text and the
              solution.
 percent      Reads a lesson's source: jupytext's py:percent format, the part of it that lessons use.

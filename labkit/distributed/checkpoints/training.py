@@ -31,6 +31,7 @@ from labkit.distributed.checkpoints import dcp
 from labkit.distributed.checkpoints.folder import Whole
 from labkit.distributed.gpt.model import GPT, Config, loss_of
 from labkit.distributed.gpt.text import CHARACTERS, emma
+from labkit.errors import whole
 
 PARTS = ("model", "optimizer", "step", "position", "random")
 BLANK = CHARACTERS.index(" ")
@@ -56,11 +57,7 @@ class Options:
 
     def __post_init__(self) -> None:
         for name, least in (("sequences", 1), ("length", 1), ("warm_up", 1), ("seed", 0)):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < least:
-                raise ValueError(
-                    f"Options: {name} is a whole number from {least} on, not {value!r}."
-                )
+            whole(f"Options: {name}", getattr(self, name), least)
         if not 0 < self.learning_rate < math.inf:
             raise ValueError(f"Options: learning_rate is above 0, not {self.learning_rate!r}.")
         if not 0 <= self.blanked < 1:

@@ -137,16 +137,6 @@ COLLECTIVES: dict[str, Callable[[CostModel, int, float], float]] = {
 }
 
 
-def amdahl(serial: float, ranks: int) -> float:
-    """Amdahl's law: how many times faster n ranks are, if a share of the work stays serial.
-
-    1 / (serial + (1 - serial) / n). Raises ValueError for a share outside of 0 to 1.
-    """
-    if not 0 <= serial <= 1:
-        raise ValueError(f"The serial share of the work is a number from 0 to 1, not {serial}.")
-    return 1 / (serial + (1 - serial) / ranks)
-
-
 def _is_number(value: object) -> bool:
     """Whether it can be compared with a number: of Python's or NumPy's, and no truth value."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool)

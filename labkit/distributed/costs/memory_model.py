@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from labkit.distributed.sharded.memory import MIXED, bytes_of_state
+from labkit.errors import whole
 
 if TYPE_CHECKING:
     from labkit.distributed.costs.language_models import LanguageModel
@@ -68,8 +69,7 @@ def bytes_of_rank(
     Raises ValueError where the model cannot be laid out like this, and for nonsense as `sequence`.
     """
     layout.demand_fits(model)
-    if not isinstance(sequence, int) or sequence < 1:
-        raise ValueError(f"bytes_of_rank: sequence is a whole number from 1 on, not {sequence!r}.")
+    whole("bytes_of_rank: sequence", sequence)
     weights = round(parameters_of_rank(model, layout))
     state = bytes_of_state(weights, layout.data, layout.stage, each or MIXED)
     block = NUMBER * (model.matmul_parameters - model.vocabulary * model.width) / model.layers

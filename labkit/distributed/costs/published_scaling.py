@@ -6,8 +6,8 @@
 
 The constant is what one knows without a model: that each GPU goes on as in the result that its
 efficiency was fitted to, whatever the layout. None of the results that are compared was used to
-find an efficiency: `fitted` marks the few that were, one for each machine and limit, and
-`fit_efficiency` finds each anew. All figures, with sources, with what was taken from them and what
+find an efficiency: `fitted` marks the few that were, one for each machine and limit, and the tests
+find each anew. All figures, with sources, with what was taken from them and what
 we had to assume, stand in `published_scaling.toml`. Lesson a_cost_model.
 """
 
@@ -139,19 +139,6 @@ def summary(results: Iterable[PublishedResult]) -> tuple[list[str], list[list]]:
         rows.append(row)
     each = ["model off by, mean", "within 20 %", "constant off by, mean", "within 20 %"]
     return ["", "results", *each], rows
-
-
-def fit_efficiency(result: PublishedResult) -> float:
-    """The efficiency with which the prediction is what was published, by halving an interval.
-
-    Of the cluster's arithmetic for a training, of its memory's bandwidth for decoding.
-    """
-    low, high = 0.0, 1.0
-    for _ in range(40):
-        middle = (low + high) / 2
-        value = KINDS[result.kind](result.given, result.quantity, middle)
-        low, high = (middle, high) if value < result.value else (low, middle)
-    return (low + high) / 2
 
 
 def of_training(given: dict, quantity: str, efficiency: float | None = None) -> float:

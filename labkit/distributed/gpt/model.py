@@ -19,6 +19,8 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy, gelu, softmax
 
+from labkit.errors import whole
+
 
 @dataclass(frozen=True)
 class Config:
@@ -32,8 +34,7 @@ class Config:
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if not isinstance(value, int) or value < 1:
-                raise ValueError(f"Config: {name} is a whole number from 1 on, not {value!r}.")
+            whole(f"Config: {name}", value)
         if self.width % self.heads:
             raise ValueError(
                 f"Config: {self.heads} heads do not divide a width of {self.width} evenly."

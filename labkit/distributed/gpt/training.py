@@ -12,6 +12,7 @@ import torch._dynamo  # the first optimizer loads it; loaded here, ranks inherit
 
 from labkit.distributed.gpt.model import GPT, loss_of
 from labkit.distributed.gpt.text import batch
+from labkit.errors import whole
 
 
 @dataclass(frozen=True)
@@ -26,9 +27,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         for name, least in (("steps", 1), ("sequences", 1), ("length", 1), ("seed", 0)):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < least:
-                raise ValueError(f"Plan: {name} is a whole number from {least} on, not {value!r}.")
+            whole(f"Plan: {name}", getattr(self, name), least)
         if not 0 < self.learning_rate < math.inf:
             raise ValueError(f"Plan: learning_rate is above 0, not {self.learning_rate!r}.")
 

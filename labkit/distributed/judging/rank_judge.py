@@ -21,7 +21,7 @@ from labkit.checks.items import (
     refuse_no_function,
 )
 from labkit.checks.judge import ANSWERS
-from labkit.checks.phrasing import names_only
+from labkit.checks.phrasing import refuse_other_parameters
 from labkit.distributed.errors import LaunchError
 from labkit.distributed.judging.rank_results import (
     as_outputs,
@@ -73,7 +73,7 @@ class RankJudge:
     def adapter(self, answer: object) -> Callable:
         """A function of the ranks' inputs that runs the answer in processes; or Refused."""
         refuse_no_function(answer)
-        self._refuse_other_parameters(answer)
+        refuse_other_parameters(answer, self.solution)
         packed = self._packed(answer, own=self.solution)
         endless: list[Refused] = []  # once is enough: each would take its whole budget again
 
@@ -227,16 +227,6 @@ class RankJudge:
     def _names(self) -> list[str]:
         """Of the function's inputs."""
         return list(inspect.signature(self.solution).parameters)[2:]
-
-    def _refuse_other_parameters(self, answer: Callable) -> None:
-        try:
-            wanted = inspect.signature(self.solution)
-            inspect.signature(answer).bind(*wanted.parameters)
-        except TypeError as error:
-            call = f"f{names_only(wanted)}"
-            raise Refused(f"The function cannot be called as {call}: {error}.") from None
-        except ValueError:  # written in C, and without a signature
-            pass
 
 
 def _values(run: "RefereedRun") -> list:

@@ -3,7 +3,6 @@
 Modules (written by tools/modules.py):
 
 emulated     Stages that only sleep, for as long as you say: emulated compute for pipelines.
-outbox       An outbox: a bounded queue of tensors to one other rank, which a thread sends.
 predictions  When each stage does what, if messages take no time, or all the same; and the two
              formulas.
 runner       One step of a pipeline by hand: each rank carries out its stage's order of work.

@@ -12,6 +12,7 @@ user's alone: whoever reaches a port can read and change the board.
 import os
 import sys
 import weakref
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,9 +20,31 @@ from labkit.fpga.board.design import Design
 from labkit.fpga.board.errors import BoardError
 from labkit.fpga.board.hardware.machine import Machine
 from labkit.fpga.board.pynq_package import compatibility, pynq_cache
-from labkit.fpga.board.pynq_package.reconnect import wait_for_clients
 from labkit.fpga.board.services.server import PORT, Server, own_addresses
 from labkit.fpga.board.traffic import Event
+
+# pynq keeps its connection to a board for the life of a process: a new board there is found
+# again.
+#
+# After a failed call gRPC waits a second or more before it tries anew, and calls fail meanwhile.
+# So a board's start waits for those connections of this process that lead to it.
+
+PATIENCE = 60  # seconds; only ends a hang
+
+
+def wait_for_clients(address: str, port: int) -> None:
+    """Waits until pynq's devices at an address, if there are any, are connected."""
+    if "pynq" not in sys.modules:
+        return
+    import grpc
+    from pynq.pl_server import Device
+
+    for device in getattr(Device, "_devices", []):
+        here = (getattr(device, "ip_addr", ""), getattr(device, "port", 0))
+        if here == (address, port):
+            with suppress(grpc.FutureTimeoutError, ValueError):  # ValueError: it was closed
+                grpc.channel_ready_future(device.client.channel).result(timeout=PATIENCE)
+
 
 DEVICES = "PYNQ_REMOTE_DEVICES"  # the addresses of pynq's boards
 # Addresses of this process's boards. pynq remembers where its board was: the next one has to be

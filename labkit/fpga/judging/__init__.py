@@ -4,23 +4,16 @@ Lessons call rtl_exercise.py and board_exercise.py.
 
 Modules (written by tools/modules.py):
 
-blocks            What is open in a text of SystemVerilog: its blocks, and the process that a line
-                  is in.
 board_exercise    Exercises whose answer is a Python function that drives a board: `f(dma, x)` and
                   the like.
 demands           What is demanded of a learner's module whose words are right: rules, cycles,
                   gates, a clock.
 first_difference  The first word of a module that is not as it should be: which, in which cycle, and
                   what shows.
-gate_causes       Why a module takes more of the FPGA than it should: what its cells and its text
-                  show.
 given_modules     Modules that lessons give: a tree of adders, a queue, a counter, and our own
                   answers.
-input_names       Which inputs and streams a module has, and whether a caller of `simulate` names
-                  just these.
 likely_slips      What is likely behind a tool's words: the slip in the learner's own text, with its
                   line.
-port_demands      The ports that an exercise asks for: all of them, as wide, with or without a sign.
 rtl_exercise      Exercises whose answer is SystemVerilog: simulated, compared word by word, then
                   weighed.
 rtl_judge         Judges a learner's module: its ports, its words in every case, its trials, its

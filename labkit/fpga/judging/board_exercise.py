@@ -17,7 +17,7 @@ import numpy as np
 
 from labkit.checks.items import Case, CostLimitExceeded, Exercise, NotJudged, Refused
 from labkit.checks.lesson_files import exercise
-from labkit.checks.phrasing import counted, names_only
+from labkit.checks.phrasing import counted, refuse_other_parameters
 from labkit.checks.watch.source import learner_line
 from labkit.fpga.board.design import Design
 from labkit.fpga.board.errors import BoardError
@@ -125,7 +125,7 @@ class BoardJudge:
         if not callable(answer) or isinstance(answer, type):
             kind = type(answer).__name__
             raise Refused(f"The answer is a function; this is of type {kind}.")
-        self._refuse_other_parameters(answer)
+        refuse_other_parameters(answer, self.solution)
         return lambda *inputs: self.judged(answer, inputs)
 
     def plain(self, answer: Callable, *inputs: Any) -> Any:
@@ -176,16 +176,6 @@ class BoardJudge:
                 raise Refused(channel.fault)
             if channel.buffer:
                 raise Refused(UNWAITED.format(name=channel.name))
-
-    def _refuse_other_parameters(self, answer: Callable) -> None:
-        try:
-            wanted = inspect.signature(self.solution)
-            inspect.signature(answer).bind(*wanted.parameters)
-        except TypeError as error:
-            call = f"f{names_only(wanted)}"
-            raise Refused(f"The function cannot be called as {call}: {error}.") from None
-        except ValueError:  # written in C, and without a signature
-            pass
 
 
 def _board_refusal(board: PrivateBoard, error: Exception) -> Refused | None:

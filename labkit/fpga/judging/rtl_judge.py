@@ -13,7 +13,6 @@ from labkit.checks.items import Case, Refused, Unsolved
 from labkit.fpga import simulate
 from labkit.fpga.judging.demands import Demands, refused_by_tools
 from labkit.fpga.judging.first_difference import Paragraphs, Words, of_wrong
-from labkit.fpga.judging.port_demands import demand_ports
 from labkit.fpga.judging.trials import (
     STALLS,
     Bench,
@@ -23,13 +22,51 @@ from labkit.fpga.judging.trials import (
     demand_room,
     same,
 )
-from labkit.fpga.ports import RESET, Ports, read_ports
+from labkit.fpga.ports import RESET, Port, Ports, read_ports
 from labkit.fpga.simulate import Simulation
 from labkit.fpga.sources import Sources, read_sources, with_support
 from labkit.fpga.toolchain.lint import refuse_errors
 from labkit.fpga.toolchain.models import Model, compiled
 from labkit.fpga.toolchain.tools import side_by_side
 from labkit.provenance import Quantity
+
+# The ports that an exercise asks for: all of them, as wide, with or without a sign.
+
+
+def demand_ports(theirs: Ports, ours: Ports) -> None:
+    """Refused where a module does not have the ports, widths and signs of the course's."""
+    for port in ours.all:
+        if port.name not in theirs:
+            raise Refused(f"The module {ours.top} has no port `{port.name}`.")
+        if theirs[port.name] != port:
+            raise Refused(unlike(port, theirs[port.name]))
+    for port in theirs.all:
+        if port.is_input and port.name not in ours:
+            raise Refused(
+                f"The module {ours.top} has an input `{port.name}` that the exercise does not "
+                "have, so nothing would drive it. Leave it out."
+            )
+
+
+def unlike(ours: Port, theirs: Port) -> str:
+    """The sentence for a port that is not as the exercise has it."""
+    said = f"The port `{ours.name}` should be {described(ours)}, and it is {described(theirs)}."
+    if theirs.signed == ours.signed:
+        return said
+    if ours.signed:
+        return f"{said} Declare it `logic signed`."
+    joined = f"number = {ours.name}" if ours.is_input else f"{ours.name} = number"
+    return (
+        f"{said} Declare it without `signed`. Where its value has a sign, give it one inside: "
+        f"`logic signed [{ours.width - 1}:0] number; assign {joined};`."
+    )
+
+
+def described(port: Port) -> str:
+    """ "an input of 8 bits, signed"."""
+    kind = "an input" if port.is_input else "an output"
+    bits = "1 bit" if port.width == 1 else f"{port.width} bits"
+    return f"{kind} of {bits}" + (", signed" if port.signed else "")
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from labkit.course import CourseError
 from labkit.course.catalogue import Course
 from labkit.course.config import config
 from labkit.course.source import solutions
-from labkit.course.source.imports import sorted_imports
+from labkit.course.source.solutions import sorted_imports
 
 SOURCE = "chapters/01_gpu/source/tiny/lesson.py"
 HEAD = '''\

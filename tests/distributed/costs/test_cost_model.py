@@ -7,7 +7,7 @@ import pytest
 
 from labkit.distributed import collectives, network
 from labkit.distributed.costs import cost_model
-from labkit.distributed.costs.cost_model import COLLECTIVES, CostModel, amdahl
+from labkit.distributed.costs.cost_model import COLLECTIVES, CostModel
 from tests.distributed.threads import in_threads
 
 
@@ -140,14 +140,6 @@ def test_a_latency_that_is_none(latency):
 def test_a_bandwidth_that_is_none(bandwidth):
     with pytest.raises(ValueError, match="bandwidth is above 0"):
         CostModel(1e-3, bandwidth)
-
-
-def test_amdahl():
-    assert amdahl(0.25, 4) == pytest.approx(1 / (0.25 + 0.75 / 4))
-    assert amdahl(0, 7) == pytest.approx(7) and amdahl(1, 7) == 1
-    assert amdahl(0.1, 10**9) == pytest.approx(10)
-    with pytest.raises(ValueError, match="from 0 to 1"):
-        amdahl(1.5, 4)
 
 
 def test_every_name_is_a_collective():

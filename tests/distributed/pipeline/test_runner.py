@@ -16,8 +16,7 @@ from labkit.distributed.pipeline.runner import micro_batches_of, run
 from labkit.distributed.pipeline.schedules import forward_only, gpipe, most_alive, one_f_one_b
 from labkit.distributed.pipeline.stages import Stage, cut
 from labkit.distributed.tensor_parallel.counting import counted_calls
-from labkit_lessons.distributed.pipeline.torch_runner import run_by_torch
-from labkit_lessons.distributed.pipeline.training import joined, train
+from labkit_lessons.distributed.pipeline.training import joined, run_by_torch, train
 from tests.night import others_by_night
 
 WIDTH = 8

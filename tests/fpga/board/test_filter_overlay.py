@@ -10,7 +10,7 @@ pytestmark = pytest.mark.skipif(not pynq_cache.files(), reason="pynq is not inst
 
 def test_frames_through_the_filter_and_what_it_refuses():
     printed = run_python("""
-        from labkit.fpga.cycle_formulas import filter_cycles
+        from tests.fpga.circuits.cycles import filter_cycles
         from tests.fpga.circuits.test_rtl_filter import filtered
 
         H, W = 11, 13

@@ -12,6 +12,7 @@ from labkit.fpga.errors import RTLError
 from labkit.fpga.integers.packing import unpack
 from labkit.fpga.integers.words import conv_weight_words, feature_maps, parameter_words, pixel_words
 from labkit.fpga.quantize import quantize
+from tests.fpga.circuits.cycles import conv_cycles, conv_layer_cycles, maxpool_cycles
 from tests.fpga.circuits.rtl_cases import both, conv, int8, parameters, requantized, run, stalled
 
 
@@ -122,7 +123,7 @@ def test_both_engines_agree_on_a_small_layer(stalls):
     y, simulation = layer(SMALL, x, w, bias, multiplier, 25, run=both, stalls=stalls)
     assert np.array_equal(y, requantized(conv(x, w), bias, multiplier, 25, low=0))
     if stalls is None:
-        assert simulation.cycles.value == formulas.conv_layer_cycles(*SMALL.numbers, images=3)
+        assert simulation.cycles.value == conv_layer_cycles(*SMALL.numbers, images=3)
 
 
 @pytest.mark.parametrize("name", LAYERS)
@@ -138,7 +139,7 @@ def test_ten_random_layers_of_the_network(name):
         assert np.array_equal(y, requantized(conv(x, w), bias, multiplier, shift, low=0))
         assert len(np.unique(y)) > 50
         if stalls is None:
-            assert simulation.cycles.value == formulas.conv_layer_cycles(*shape.numbers)
+            assert simulation.cycles.value == conv_layer_cycles(*shape.numbers)
 
 
 @pytest.fixture(scope="module")
@@ -177,7 +178,7 @@ def test_the_convolution_alone_hands_on_its_sums():
         y, simulation = sums(SMALL, x, w, stalls=stalls)
         assert np.array_equal(y, conv(x, w))
         if stalls is None:
-            assert simulation.cycles.value == formulas.conv_cycles(*SMALL.numbers, images=2)
+            assert simulation.cycles.value == conv_cycles(*SMALL.numbers, images=2)
 
 
 def test_no_pixel_is_taken_before_the_weights_are_there():
@@ -212,7 +213,7 @@ def test_pooling_keeps_the_largest_of_four(stalls, lanes):
     pooled = x.reshape(N, C, H // 2, 2, W // 2, 2).max(axis=(3, 5))
     assert np.array_equal(feature_maps(simulation.outputs["y"], C, H // 2, W // 2, lanes), pooled)
     if stalls is None:
-        assert simulation.cycles.value == formulas.maxpool_cycles(H, W, C // lanes, N)
+        assert simulation.cycles.value == maxpool_cycles(H, W, C // lanes, N)
 
 
 def test_pooling_refuses_odd_sides():

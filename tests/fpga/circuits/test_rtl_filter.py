@@ -5,12 +5,12 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from labkit.fpga.cycle_formulas import FILTER_LATENCY, filter_cycles
 from labkit.fpga.library import library
 from labkit.fpga.running.stalls import random_stalls
 from labkit.fpga.sources import read_sources
 from labkit.fpga.toolchain.axi_driver import AxiRun
 from labkit.fpga.toolchain.models import compiled
+from tests.fpga.circuits.cycles import FILTER_LATENCY, filter_cycles
 from tests.fpga.circuits.rtl_cases import SHARE, both, int8, stalled
 
 LIMIT = 100  # cycles for one access of a register

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from labkit.fpga.cycle_formulas import linear_cycles, mac_array_cycles, mac_cycles
 from labkit.fpga.errors import RTLError
 from labkit.fpga.integers.packing import unpack
 from labkit.fpga.integers.words import linear_weight_words
+from tests.fpga.circuits.cycles import linear_cycles, mac_array_cycles, mac_cycles
 from tests.fpga.circuits.rtl_cases import both, int8, run, stalled
 
 

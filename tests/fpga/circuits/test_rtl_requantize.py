@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from labkit.fpga.cycle_formulas import requantize_cycles
 from labkit.fpga.errors import RTLError
 from labkit.fpga.integers import requantize as golden
 from labkit.fpga.integers.packing import unpack
 from labkit.fpga.integers.words import parameter_words
+from tests.fpga.circuits.cycles import requantize_cycles
 from tests.fpga.circuits.rtl_cases import both, requantized, run, stalled
 
 CHANNELS, LANES = 6, 2

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from labkit.fpga.cycle_formulas import gather_cycles, stage_cycles
 from labkit.fpga.errors import RTLError
 from labkit.fpga.integers.packing import unpack
 from labkit.fpga.running.stalls import random_stalls
+from tests.fpga.circuits.cycles import gather_cycles, stage_cycles
 from tests.fpga.circuits.rtl_cases import both, run, stalled
 
 WORDS = np.random.default_rng(1).integers(0, 256, 200)

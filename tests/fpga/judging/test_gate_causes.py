@@ -2,7 +2,7 @@
 
 import pytest
 
-from labkit.fpga.judging.gate_causes import cost_cause
+from labkit.fpga.judging.demands import cost_cause
 from labkit.fpga.synthesize import Synthesis
 from labkit.fpga.toolchain.multipliers import Multiplier, Multipliers
 from labkit.provenance import compiled

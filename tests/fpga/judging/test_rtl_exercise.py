@@ -9,9 +9,8 @@ from labkit.checks.registry import registry
 from labkit.fpga.errors import OutOfTime
 from labkit.fpga.judging import demands as demanded
 from labkit.fpga.judging.demands import Demands
-from labkit.fpga.judging.port_demands import described
 from labkit.fpga.judging.rtl_exercise import Drive, reader
-from labkit.fpga.judging.rtl_judge import RTLJudge
+from labkit.fpga.judging.rtl_judge import RTLJudge, described
 from labkit.fpga.ports import Port
 from labkit.fpga.toolchain import tools, yosys
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
+from labkit.checks.lesson_files import LIBRARIES, by_own_name, cases_of, exercise
 from labkit.gpu.judging.exercise_data import distinct
 from labkit.gpu.judging.kernel_exercise import blocks, kernel_exercise
 from labkit_lessons.gpu.training import solutions
@@ -60,12 +60,14 @@ sgd_momentum = kernel_exercise(
     ),
     oracle=updated,
     wrong={
-        "velocity_forgotten": wrong_step.velocity_forgotten,
-        "old_velocity": wrong_step.old_velocity,
-        "nesterov": wrong_step.nesterov,
-        "momentum_on_the_sum": wrong_step.momentum_on_the_sum,
-        "velocity_downhill": wrong_step.velocity_downhill,
-        "velocity_is_the_step": wrong_step.velocity_is_the_step,
+        **by_own_name(
+            wrong_step.velocity_forgotten,
+            wrong_step.old_velocity,
+            wrong_step.nesterov,
+            wrong_step.momentum_on_the_sum,
+            wrong_step.velocity_downhill,
+            wrong_step.velocity_is_the_step,
+        ),
         "no_momentum": lambda p, g, v, lr, momentum: updated(p, g, v, lr, 0),
         "no_rate": lambda p, g, v, lr, momentum: updated(p, g, v, 1, momentum),
         "rates_swapped": lambda p, g, v, lr, momentum: updated(p, g, v, momentum, lr),
@@ -169,10 +171,12 @@ bias_relu_pool = kernel_exercise(
     ),
     oracle=pooled,
     wrong={
-        "no_bias": wrong_pool.no_bias,
-        "bias_last": wrong_pool.bias_last,
-        "search_from_zero": wrong_pool.search_from_zero,
-        "no_relu": wrong_pool.no_relu,
+        **by_own_name(
+            wrong_pool.no_bias,
+            wrong_pool.bias_last,
+            wrong_pool.search_from_zero,
+            wrong_pool.no_relu,
+        ),
         "first_pixel": wrong_pool.from_windows(wrong_pool.first_pixel),
         "last_pixel": wrong_pool.from_windows(wrong_pool.last_pixel),
         "row_only": wrong_pool.from_windows(wrong_pool.largest_of_row),
@@ -237,11 +241,13 @@ accumulate = exercise(
         "sum_so_far": wrong_total.sum_so_far,
         "sum_of_losses": wrong_total.weighted(wrong_total.images),
         "divided_only": wrong_total.weighted(wrong_total.one_image),
-        "last_piece_missing": wrong_total.last_piece_missing,
-        "first_piece_missing": wrong_total.first_piece_missing,
-        "remembered_sizes": wrong_total.remembered_sizes,
-        "last_piece": wrong_total.last_piece,
-        "first_piece": wrong_total.first_piece,
+        **by_own_name(
+            wrong_total.last_piece_missing,
+            wrong_total.first_piece_missing,
+            wrong_total.remembered_sizes,
+            wrong_total.last_piece,
+            wrong_total.first_piece,
+        ),
     },
     outputs=("total",),
     forbidden=(*LIBRARIES, "numpy.average"),

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from labkit.checks.items import Case
-from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
+from labkit.checks.lesson_files import LIBRARIES, by_own_name, cases_of, exercise
 from labkit_lessons.tpu.what_a_training_step_costs.wrong import critical_batch as wrong_batch
 from labkit_lessons.tpu.what_a_training_step_costs.wrong import throughput as wrong_rate
 
@@ -72,10 +72,12 @@ critical_batch = exercise(
         "multiply_adds": wrong_batch.with_inverse(
             lambda left, K, N, ridge, itemsize: left - 1 / (itemsize * ridge)
         ),
-        "two_bytes": wrong_batch.two_bytes,
-        "one_byte": wrong_batch.one_byte,
-        "upside_down": wrong_batch.upside_down,
-        "negative": wrong_batch.negative,
+        **by_own_name(
+            wrong_batch.two_bytes,
+            wrong_batch.one_byte,
+            wrong_batch.upside_down,
+            wrong_batch.negative,
+        ),
         "turned_round": wrong_batch.with_inverse(lambda left, *rest: -left),
         "never_is_zero": wrong_batch.never_is_zero,
         "never_is_nan": wrong_batch.never_is_nan,
@@ -137,18 +139,20 @@ throughput = exercise(
         "seconds_per_image": wrong_rate.seconds_per_image,
         "upside_down": wrong_rate.upside_down,
         "whole": lambda *step: np.floor(rate(*step)),
-        "whole_steps": wrong_rate.whole_steps,
-        "equal_ones_once": wrong_rate.equal_ones_once,
-        "in_32_bits": wrong_rate.in_32_bits,
-        "longest": wrong_rate.longest,
-        "shortest": wrong_rate.shortest,
-        "mean": wrong_rate.mean,
-        "one_for_each": wrong_rate.one_for_each,
-        "rates_added": wrong_rate.rates_added,
-        "one_device": wrong_rate.one_device,
-        "shared_batch": wrong_rate.shared_batch,
-        "no_batch": wrong_rate.no_batch,
-        "steps": wrong_rate.steps,
+        **by_own_name(
+            wrong_rate.whole_steps,
+            wrong_rate.equal_ones_once,
+            wrong_rate.in_32_bits,
+            wrong_rate.longest,
+            wrong_rate.shortest,
+            wrong_rate.mean,
+            wrong_rate.one_for_each,
+            wrong_rate.rates_added,
+            wrong_rate.one_device,
+            wrong_rate.shared_batch,
+            wrong_rate.no_batch,
+            wrong_rate.steps,
+        ),
         "remembered": lambda cycles, batch, devices, clock: rate(
             cycles, *FIRST.get(len(cycles), (batch, devices)), clock
         ),

@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
+from labkit.checks.lesson_files import LIBRARIES, by_own_name, cases_of, exercise
 from labkit_lessons.tpu.what_the_compiler_makes_of_a_layer.wrong import mxu_utilization as wrong_use
 from labkit_lessons.tpu.what_the_compiler_makes_of_a_layer.wrong import padded_bytes as wrong_layout
 from labkit_lessons.tpu.what_the_compiler_makes_of_a_layer.wrong import shared as wrong_size
@@ -65,11 +65,14 @@ padded_bytes = exercise(
         "longest_first": wrong_layout.longest_first,
         "slowest_first": wrong_layout.with_order(wrong_layout.slowest_first),
         "inverse_order": wrong_layout.with_order(wrong_layout.inverse),
-        "tile_swapped": wrong_layout.with_tile(wrong_layout.tile_swapped),
-        "fastest_only": wrong_layout.with_tile(wrong_layout.fastest_only),
-        "fastest_kept": wrong_layout.with_tile(wrong_layout.fastest_kept),
-        "always_8_128": wrong_layout.with_tile(wrong_layout.always_8_128),
-        "eight_rows": wrong_layout.with_tile(wrong_layout.eight_rows),
+        **by_own_name(
+            wrong_layout.tile_swapped,
+            wrong_layout.fastest_only,
+            wrong_layout.fastest_kept,
+            wrong_layout.always_8_128,
+            wrong_layout.eight_rows,
+            made=wrong_layout.with_tile,
+        ),
         "all_axes": wrong_layout.all_axes,
         "tile_axes_alone": wrong_layout.tile_axes_alone,
         "two_axes_always": wrong_layout.with_tile(wrong_layout.two_sizes_always),
@@ -150,13 +153,16 @@ mxu_utilization = exercise(
         "always_128": wrong_use.always_128,
         "never_above_filled": wrong_use.never_above_filled,
         "whole": wrong_use.whole,
-        "rows_only": wrong_use.with_filled(wrong_use.rows_only),
-        "columns_only": wrong_use.with_filled(wrong_use.columns_only),
-        "of_all_units": wrong_use.with_filled(wrong_use.of_all_units),
-        "stream_padded": wrong_use.with_filled(wrong_use.stream_padded),
-        "product_rounded": wrong_use.with_filled(wrong_use.product_rounded),
-        "unrounded": wrong_use.with_filled(wrong_use.unrounded),
-        "one_tile": wrong_use.with_filled(wrong_use.one_tile),
+        **by_own_name(
+            wrong_use.rows_only,
+            wrong_use.columns_only,
+            wrong_use.of_all_units,
+            wrong_use.stream_padded,
+            wrong_use.product_rounded,
+            wrong_use.unrounded,
+            wrong_use.one_tile,
+            made=wrong_use.with_filled,
+        ),
         "empty": wrong_use.with_filled(lambda given: 1 - wrong_use.filled_share(given)),
         "last_tile": wrong_use.with_filled(wrong_use.last_tile),
         "rounded_down": wrong_use.with_filled(wrong_use.sides_rounded_down),

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checks.lesson_files import cases_of
+from labkit.checks.lesson_files import by_own_name, cases_of
 from labkit.fpga import cycle_formulas as formulas
 from labkit.fpga.integers.packing import unpack
 from labkit.fpga.judging.rtl_exercise import Drive, rtl_exercise
@@ -134,14 +134,14 @@ window_control = rtl_exercise(
     read=lambda simulation, x: unpack(simulation.outputs["window"], 9, 8),
     cases=cases_of(IMAGES, images),
     oracle=wrong_windows.right,
-    wrong={
-        "every_position": wrong_windows.every_position,
-        "first_column_too": wrong_windows.first_column_too,
-        "first_row_too": wrong_windows.first_row_too,
-        "one_step_early": wrong_windows.one_step_early,
-        "corner_alone": wrong_windows.corner_alone,
-        "not_at_border": wrong_windows.not_at_border,
-    },
+    wrong=by_own_name(
+        wrong_windows.every_position,
+        wrong_windows.first_column_too,
+        wrong_windows.first_row_too,
+        wrong_windows.one_step_early,
+        wrong_windows.corner_alone,
+        wrong_windows.not_at_border,
+    ),
     cycles=lambda x: formulas.window_cycles(*x.shape[1:], images=len(x)),
     keeps=1,
     early_ready=True,

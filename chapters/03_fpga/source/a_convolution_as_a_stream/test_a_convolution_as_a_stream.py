@@ -10,6 +10,7 @@ from labkit.fpga import cycle_formulas
 from labkit.fpga.convnet import budget, hls
 from labkit.fpga.errors import RTLError
 from labkit_lessons.fpga.a_convolution_as_a_stream import stream_pictures
+from tests.fpga.circuits.cycles import conv_layer_cycles, conv_load_cycles
 from tests.notebooks.running import Run
 
 CHECK, CYCLES, MEMORY = "waiting = layer_runs.conv", "formula = 32 * 32", "library("
@@ -94,8 +95,8 @@ def test_cycles_are_counted_and_predicted_alike(lesson):
         fold, image, predicted, counted = row(said, str(27 * lanes))
         assert fold == 32 / lanes
         assert image == cycle_formulas.conv_image_cycles(3, 32, 32, 32, 3, lanes)
-        assert predicted == counted == cycle_formulas.conv_layer_cycles(3, 32, 32, 32, 3, lanes)
-    assert cycle_formulas.conv_load_cycles(3, 32, 3) == 32 * 27 / 3 == 288
+        assert predicted == counted == conv_layer_cycles(3, 32, 32, 32, 3, lanes)
+    assert conv_load_cycles(3, 32, 3) == 32 * 27 / 3 == 288
     assert round((1080 * 1920 * 32 + 1080 + 1920 + 1) / 1e6) == 66
     mine = lesson.namespace["mine"]
     slow = mine["window_control"].replace("!window_valid || window_ready", "!window_valid")

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from labkit.fpga import cycle_formulas
 from labkit.fpga.errors import RTLError
 from labkit.fpga.integers.integer_layers import IntegerLayer
 from labkit.fpga.integers.packing import unpack
 from labkit.fpga.library import library
 from labkit_lessons.fpga.a_convolution_as_a_stream import layer_runs
+from tests.fpga.circuits.cycles import conv_layer_cycles
 
 LATE = library("line_buffer")[0].read_text("utf-8").replace("words[next]", "words[now]")
 
@@ -31,7 +31,7 @@ def x():
 def test_a_layer_equals_the_golden_model_in_the_cycles_of_the_formula(layer, x, lanes):
     run = layer_runs.conv(layer, x, lanes=lanes)
     assert np.array_equal(run.y, layer(x)[0]) and run.y.any()
-    assert run.cycles.value == cycle_formulas.conv_layer_cycles(2, 4, 3, 5, 2, lanes)
+    assert run.cycles.value == conv_layer_cycles(2, 4, 3, 5, 2, lanes)
 
 
 def test_stalls_change_the_cycles_alone(layer, x):

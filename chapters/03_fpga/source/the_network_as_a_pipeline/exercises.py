@@ -5,7 +5,7 @@ Dense: an order of columns or weights is a shape, and a line names all of its ax
 
 import numpy as np
 
-from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
+from labkit.checks.lesson_files import LIBRARIES, by_own_name, cases_of, exercise
 from labkit.fpga.judging.given_modules import COLUMN_COUNTER
 from labkit.fpga.judging.rtl_exercise import Drive, rtl_exercise
 from labkit_lessons.fpga.the_network_as_a_pipeline.solutions import SOLUTIONS
@@ -180,18 +180,20 @@ queue_depth = exercise(
     wrong={
         "remembered": lambda arrivals, work: FIRST_DEPTH[len(arrivals), work],
         "one_too_few": lambda arrivals, work: max(deepest(arrivals, work) - 1, 1),
-        "nobody_takes": wrong_depth.nobody_takes,
-        "leaves_at_once": wrong_depth.leaves_at_once,
-        "never_idle": wrong_depth.never_idle,
-        "from_cycle_0": wrong_depth.from_cycle_0,
-        "never_waits": wrong_depth.never_waits,
-        "at_the_end": wrong_depth.at_the_end,
-        "average": wrong_depth.average,
-        "same_cycle": wrong_depth.same_cycle,
-        "stays_longer": wrong_depth.stays_longer,
-        "longest_wait": wrong_depth.longest_wait,
-        "rounded_down": wrong_depth.rounded_down,
-        "when_they_leave": wrong_depth.when_they_leave,
+        **by_own_name(
+            wrong_depth.nobody_takes,
+            wrong_depth.leaves_at_once,
+            wrong_depth.never_idle,
+            wrong_depth.from_cycle_0,
+            wrong_depth.never_waits,
+            wrong_depth.at_the_end,
+            wrong_depth.average,
+            wrong_depth.same_cycle,
+            wrong_depth.stays_longer,
+            wrong_depth.longest_wait,
+            wrong_depth.rounded_down,
+            wrong_depth.when_they_leave,
+        ),
     },
     forbidden=(*LIBRARIES, "labkit.fpga"),
     dtype="any",

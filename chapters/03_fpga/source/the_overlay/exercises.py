@@ -1,11 +1,10 @@
 """The exercises of lesson the_overlay: a DMA's registers, a whole transfer, a stage for pixels."""
 
 from functools import cache
-from types import SimpleNamespace
 
 import numpy as np
 
-from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
+from labkit.checks.lesson_files import LIBRARIES, by_own_name, cases_of, exercise
 from labkit.checks.phrasing import are
 from labkit.fpga.board.design import Design
 from labkit.fpga.board.private import PrivateBoard
@@ -54,21 +53,23 @@ send_rows = exercise(
     wrong={
         "elements": wrong_writes.elements,
         "same_rows": lambda base, address, x, *_: writes(base, address, x, *FIRST_ROWS[x.shape]),
-        "start_in_elements": wrong_writes.start_in_elements,
-        "length_in_elements": wrong_writes.length_in_elements,
-        "four_bytes": wrong_writes.four_bytes,
-        "bits": wrong_writes.bits,
-        "never_run": wrong_writes.never_run,
-        "from_the_start": wrong_writes.from_the_start,
-        "to_the_end": wrong_writes.to_the_end,
-        "receives": wrong_writes.receives,
-        "rows_added": wrong_writes.rows_added,
-        "up_to_the_last": wrong_writes.up_to_the_last,
-        "last_byte": wrong_writes.last_byte,
-        "end_address": wrong_writes.end_address,
-        "to_the_row": wrong_writes.to_the_row,
-        "in_words": wrong_writes.in_words,
-        "decimal": wrong_writes.decimal,
+        **by_own_name(
+            wrong_writes.start_in_elements,
+            wrong_writes.length_in_elements,
+            wrong_writes.four_bytes,
+            wrong_writes.bits,
+            wrong_writes.never_run,
+            wrong_writes.from_the_start,
+            wrong_writes.to_the_end,
+            wrong_writes.receives,
+            wrong_writes.rows_added,
+            wrong_writes.up_to_the_last,
+            wrong_writes.last_byte,
+            wrong_writes.end_address,
+            wrong_writes.to_the_row,
+            wrong_writes.in_words,
+            wrong_writes.decimal,
+        ),
         "eight_bytes": wrong_writes.rows_of(lambda x: 8),
         "two_bytes": wrong_writes.rows_of(lambda x: 2 * x.shape[1]),
         "length_first": wrong_writes.length_first,
@@ -189,11 +190,7 @@ through_dma = board_exercise(
     ),
     wrong={
         "not_received": lambda x: x,
-        "first_piece": first_piece,
-        "first_pieces": first_pieces,
-        "whole_pieces": whole_pieces,
-        "one_place": one_place,
-        "of_the_example": of_the_example,
+        **by_own_name(first_piece, first_pieces, whole_pieces, one_place, of_the_example),
     },
     demand=unsent,
 )
@@ -244,7 +241,7 @@ def with_last(compute: object) -> object:
     return lambda x, amount, packet: (brightened(x, amount, packet)[0], compute(ends(x, packet)))
 
 
-WRONG = SimpleNamespace(
+WRONG = dict(
     wraps=with_pixels(lambda x, amount: (x + amount) % 256),
     unchanged=with_pixels(lambda x, amount: x),
     one_less=with_pixels(lambda x, amount: np.where(x + amount >= 255, 254, x + amount)),
@@ -280,7 +277,7 @@ brighten = rtl_exercise(
         pixels,
     ),
     oracle=brightened,
-    wrong=vars(WRONG),
+    wrong=WRONG,
     outputs=("out_data", "out_last"),
     cycles=lambda x, amount, packet: len(x) + 2,
     keeps=1,

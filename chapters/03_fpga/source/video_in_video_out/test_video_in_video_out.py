@@ -9,9 +9,9 @@ from labkit import figures
 from labkit.fpga.board import VirtualBoard
 from labkit.fpga.board.pynq_package import pynq_cache
 from labkit.fpga.convnet.published import DESIGNS
-from labkit.fpga.cycle_formulas import filter_cycles
 from labkit_lessons.fpga.video_in_video_out.video import frames
 from labkit_lessons.fpga.video_in_video_out.video_frame import Box
+from tests.fpga.circuits.cycles import filter_cycles
 from tests.notebooks.running import Run
 
 pytestmark = pytest.mark.skipif(not pynq_cache.files(), reason="pynq is not installed")

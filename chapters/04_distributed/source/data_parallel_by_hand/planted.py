@@ -303,7 +303,7 @@ PLANTED = {
         (filled_too_early, "repeated before they are shuffled"),
         (repeats_the_order_once, "The order begins again only once"),
         (as_floats, "it should hold integers"),
-        (one_source, "result[0] is 20; it should be 26"),
+        (one_source, "result[0] is 50; it should be 45"),
         (shuffles_in_place, "changes its input"),
         (by_torch, "torch.utils.data"),
     ],

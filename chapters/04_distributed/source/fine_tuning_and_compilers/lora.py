@@ -19,6 +19,7 @@ from torch import nn
 from torch.nn.functional import linear
 
 from labkit.distributed.gpt.model import GPT
+from labkit.errors import whole
 
 LAYERS = ("query", "value")  # those that the paper adapts in most of its runs
 
@@ -60,8 +61,7 @@ def adapt(
     `layers` has names such as "query", "value", "output" or "expand". Raises ValueError for a name
     that no block has, for a rank below 1 and for an alpha that is not above 0.
     """
-    if type(rank) is not int or rank < 1:
-        raise ValueError(f"adapt: rank is a whole number from 1 on, not {rank!r}.")
+    whole("adapt: rank", rank)
     if not isinstance(alpha, (int, float)) or not 0 < alpha < math.inf:
         raise ValueError(f"adapt: alpha is above 0, not {alpha!r}.")
     model.requires_grad_(False)

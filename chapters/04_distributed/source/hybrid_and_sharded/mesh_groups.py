@@ -16,6 +16,8 @@ PyTorch counts in the same order, and makes a process group of each.
 from dataclasses import dataclass
 from math import prod
 
+from labkit.errors import whole
+
 
 @dataclass(frozen=True)
 class Mesh:
@@ -30,8 +32,7 @@ class Mesh:
         if not self.sides:
             raise ValueError("Mesh: a mesh has one side at least.")
         for name, length in self.sides.items():
-            if not isinstance(length, int) or length < 1:
-                raise ValueError(f"Mesh: {name} is a whole number from 1 on, not {length!r}.")
+            whole(f"Mesh: {name}", length)
 
     @property
     def ranks(self) -> int:

@@ -6,12 +6,10 @@ from torch import nn
 from torch.nn.functional import mse_loss
 
 from labkit.distributed import launch
-from labkit.distributed.ddp import DataParallel
 from labkit.distributed.launching.live_bytes import bytes_of
 from labkit.distributed.one_big_batch import largest_difference
 from labkit.distributed.one_big_batch import weights as weights_of
 from labkit.distributed.sharded.memory import bytes_of_state
-from labkit_lessons.distributed.hybrid_and_sharded.optimizer import shard_state
 from labkit_lessons.distributed.hybrid_and_sharded.zero import STAGES, Sharded
 
 ENOUGH = 300.0
@@ -104,27 +102,6 @@ def sharded(rank, stage, name, accumulate=1):
     return model.weights(), held
 
 
-def sharded_state(rank, wrapped):
-    """ZeRO's stage 1 by the optimiser alone, with gradients from our data parallelism."""
-    net = strange(seed=0)
-    model = DataParallel(net, bucket_bytes=300)
-    groups = [{"params": list(net.parameters())[:2]}, {"params": list(net.parameters())[2:]}]
-    optimizer = OPTIMISERS["AdamW"](groups)
-    if wrapped:
-        optimizer = shard_state(optimizer)
-    for step in range(STEPS):
-        optimizer.zero_grad()
-        tokens, wanted = batch(rank, 10 * step)
-        mse_loss(model(tokens), wanted).backward()
-        model.finish()
-        before = [None if w.grad is None else w.grad.clone() for w in net.parameters()]
-        optimizer.step()
-        after = [w.grad for w in net.parameters()]
-        assert all(a is b or torch.equal(a, b) for a, b in zip(before, after, strict=True))
-    model.close()
-    return weights_of(net), bytes_of(net, optimizer)["optimizer state"]
-
-
 def all_of_it(rank, ranks):
     found = {}
     for name in OPTIMISERS:
@@ -132,7 +109,6 @@ def all_of_it(rank, ranks):
             found[name, stage] = sharded(rank, stage, name)
     for stage in STAGES:
         found["accumulated", stage] = sharded(rank, stage, "AdamW", accumulate=2)
-    found["state"] = sharded_state(rank, True), sharded_state(rank, False)
     found["half"] = in_half_precision(rank)
     return found
 
@@ -191,14 +167,6 @@ def test_each_rank_holds_its_share(results, stage):
         assert held["optimizer state"] == table.moments + steps
         shares = RANKS if stage == 1 else 1  # whole in stage 1 until `finish`, which has been
         assert held["gradients"] == table.gradients / shares
-
-
-def test_a_sharded_optimiser_updates_all_and_keeps_its_share(results):
-    for by_case in results:
-        (weights, state), (expected, whole) = by_case["state"]
-        assert largest_difference(weights, expected) < 1e-6
-        steps = 4 * sum(w.requires_grad for w in strange().parameters())
-        assert 2 * (state - steps) == whole - steps
 
 
 def test_parts_compute_in_half_precision_and_the_rest_stays_whole(results):

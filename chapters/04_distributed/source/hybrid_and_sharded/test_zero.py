@@ -7,7 +7,6 @@ from torch import nn
 from labkit.distributed import launch
 from labkit.distributed.gpt.model import GPT
 from labkit.distributed.sharded.memory import bytes_of_state
-from labkit_lessons.distributed.hybrid_and_sharded.optimizer import shard_state
 from labkit_lessons.distributed.hybrid_and_sharded.trained import backward, mean_losses
 from labkit_lessons.distributed.hybrid_and_sharded.units import Unit
 from labkit_lessons.distributed.hybrid_and_sharded.zero import STAGES, Sharded
@@ -193,12 +192,6 @@ def mistake(what):
         optimizer = torch.optim.SGD(model.parameters(), 0.1)
         model(torch.ones(1, 1)).sum().backward()
         optimizer.step()
-    if what == "has stepped":
-        net = nn.Linear(1, 1)
-        optimizer = torch.optim.Adam(net.parameters())
-        net(torch.ones(1, 1)).sum().backward()
-        optimizer.step()
-        shard_state(optimizer)
 
 
 SENTENCES = {
@@ -207,7 +200,6 @@ SENTENCES = {
     "unused": "does not depend on embedding.token.weight, embedding.position.weight: no gradient",
     "forgotten": "finish() was not called after the last backward(): call it before the optim",
     "stage 3, forgotten": "finish() was not called after the last backward(): call it before the",
-    "has stepped": "the optimiser has stepped already; shard a new one",
 }
 
 

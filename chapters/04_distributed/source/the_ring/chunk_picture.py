@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from labkit.distributed.ring_pictures import arriving
 from labkit.figures.shapes import arrow, bare, box, write
 from labkit.figures.style import CARD, INK, ORANGE, PALE, SKY, Axes, canvas, show
 
@@ -57,6 +56,14 @@ def stages(values: np.ndarray) -> tuple[list[Stage], list[Stage]]:
                 kept = sent[rank, chunk] if half == "reduce-scatter" else 0
                 now[rank, chunk] = kept + sent[rank - 1, chunk]
     return halves
+
+
+def arriving(ranks: int, step: int) -> list[tuple[int, int]]:
+    """(rank, chunk) for the chunk that each rank gets from the one before it in a step."""
+    if step == 0:
+        return []
+    places = step + 1 if step < ranks else step - ranks + 1
+    return [(rank, (rank - places) % ranks) for rank in range(ranks)]
 
 
 def ring_by_hand(values: np.ndarray) -> None:

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from labkit.distributed import collectives, network
 from labkit_lessons.distributed.the_ring.chunk_picture import ring_by_hand, stages
+from tests.distributed.threads import in_threads
 
 THREE = np.array([[1, 2, 3], [10, 20, 30], [100, 200, 300]])
 
@@ -26,6 +28,44 @@ def test_any_number_of_ranks(ranks):
     assert np.diag(first[-1].finished).all()
     assert (second[-1].values == values.sum(0)).all() and second[-1].finished.all()
     assert len(first) == len(second) == ranks
+
+
+class Watched:
+    """Writes down what each exchange sends."""
+
+    def __init__(self, threads):
+        self.threads = threads
+        self.place = threads.place
+        self.sent = []
+
+    def exchange(self, outgoing, to, incoming, source):
+        self.sent.append(int(outgoing))
+        self.threads.exchange(outgoing, to, incoming, source)
+
+
+def sent_in_ring(ranks):
+    """[step - 1][rank] -> the number that a rank sends: in it, whose numbers of which chunk.
+
+    Rank r has 2 to the power r in each chunk; chunk c is marked by 100 c, as often as it is added.
+    """
+    import torch
+
+    def one(rank):
+        collectives.ring_all_reduce(100 * torch.arange(ranks) + (1 << rank))
+        return network.transport().sent
+
+    sent = in_threads(ranks, one, Watched)
+    return [[sent[rank][step] for rank in range(ranks)] for step in range(2 * ranks - 2)]
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4, 5])
+def test_the_numbers_that_travel_are_those_of_the_real_ring(ranks):
+    values = 100 * np.arange(ranks) + (1 << np.arange(ranks))[:, None]
+    steps = [stage for half in stages(values) for stage in half if stage.leaving]
+    sent = sent_in_ring(ranks)
+    assert len(steps) == len(sent)
+    for stage, numbers in zip(steps, sent, strict=True):
+        assert [stage.values[place] for place in enumerate(stage.leaving)] == numbers
 
 
 def test_what_it_says(capsys):

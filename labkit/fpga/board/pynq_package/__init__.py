@@ -11,6 +11,4 @@ foreign_hwh    An `.hwh` that Vivado has written, and pynq 4.0.0: a defect of py
 late_pynq      What solutions use of pynq, which is imported when it is called, and not before.
 pynq_cache     pynq's notes: the metadata of the latest bitstream, and its state, in a folder of
                this process.
-reconnect      pynq keeps its connection to a board for the life of a process: a new board there is
-               found again.
 """

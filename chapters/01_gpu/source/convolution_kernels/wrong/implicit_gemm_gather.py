@@ -1,4 +1,7 @@
-"""Wrong ideas of gpu.implicit_gemm_gather: x[N,C,H,W], R, S, stride, padding -> [C R S, N P Q]."""
+"""Wrong ideas of gpu.implicit_gemm_gather: x[N,C,H,W], R, S, stride, padding -> [C R S, N P Q].
+
+Dense: each wrong idea is the three parts of a number, a formula for each.
+"""
 
 from collections.abc import Callable
 
@@ -6,24 +9,15 @@ import numpy as np
 
 from labkit.convolutions import output_size
 
-
-def split_row(row, C, R, S):
-    """c, r, s of a row of cols."""
-    c = row // (R * S)
-    r = row // S % R
-    s = row % S
-    return c, r, s
+# A row as c, r, s of C, R, S; and in the same way a column as n, p, q of N, P, Q
 
 
-def split_column(col, N, P, Q):
-    """n, p, q of a column of cols."""
-    n = col // (P * Q)
-    p = col // Q % P
-    q = col % Q
-    return n, p, q
+def split(number, first, second, third):
+    """The last of them counts fastest, as it should be."""
+    return number // (second * third), number // third % second, number % third
 
 
-def matrix_by(rows: Callable = split_row, columns: Callable = split_column) -> Callable:
+def matrix_by(rows: Callable = split, columns: Callable = split) -> Callable:
     """[C R S, N P Q], of the pixels that rows(row, C, R, S) and columns(col, N, P, Q) ask for."""
 
     def cols(x, R, S, stride, padding):
@@ -46,85 +40,36 @@ def matrix_by(rows: Callable = split_row, columns: Callable = split_column) -> C
     return cols
 
 
-# A row as c, r, s
+# Split wrongly
 
 
-def rows_rsc(row, C, R, S):
-    """The channel counts fastest."""
-    c = row % C
-    r = row // (S * C)
-    s = row // C % S
-    return c, r, s
+def first_counts_fastest(number, first, second, third):
+    """The channel, or the image."""
+    return number % first, number // (third * first), number // first % third
 
 
-def rows_csr(row, C, R, S):
-    """r counts faster than s."""
-    c = row // (R * S)
-    r = row % R
-    s = row // R % S
-    return c, r, s
+def second_counts_fastest(number, first, second, third):
+    """r before s, or p before q."""
+    return number // (second * third), number % second, number // second % third
 
 
-def rows_cut_wrongly(row, C, R, S):
-    """R and S change places in the last two."""
-    c = row // (R * S)
-    r = row // R % S
-    s = row % R
-    return c, r, s
+def cut_wrongly(number, first, second, third):
+    """R and S, or P and Q, change places in the last two."""
+    return number // (second * third), number // second % third, number % second
+
+
+def not_cut(number, first, second, third):
+    """The remainder by R, or by P, is forgotten."""
+    return number // (second * third), number // third, number % third
 
 
 def taps_turned(row, C, R, S):
     """The last tap of a channel comes first."""
-    c, r, s = split_row(row, C, R, S)
+    c, r, s = split(row, C, R, S)
     return c, R - 1 - r, S - 1 - s
-
-
-def taps_not_cut(row, C, R, S):
-    """The remainder by R is forgotten."""
-    c = row // (R * S)
-    r = row // S
-    s = row % S
-    return c, r, s
-
-
-# A column as n, p, q
-
-
-def columns_pqn(col, N, P, Q):
-    """The image counts fastest."""
-    n = col % N
-    p = col // (Q * N)
-    q = col // N % Q
-    return n, p, q
-
-
-def columns_nqp(col, N, P, Q):
-    """p counts faster than q."""
-    n = col // (P * Q)
-    p = col % P
-    q = col // P % Q
-    return n, p, q
-
-
-def columns_cut_wrongly(col, N, P, Q):
-    """P and Q change places in the last two."""
-    n = col // (P * Q)
-    p = col // P % Q
-    q = col % P
-    return n, p, q
-
-
-def outputs_not_cut(col, N, P, Q):
-    """The remainder by P is forgotten."""
-    n = col // (P * Q)
-    p = col // Q
-    q = col % Q
-    return n, p, q
 
 
 def first_image(col, N, P, Q):
     """Every image is the first."""
-    n = 0 * col
-    p = col // Q % P
-    q = col % Q
-    return n, p, q
+    n, p, q = split(col, N, P, Q)
+    return 0 * n, p, q

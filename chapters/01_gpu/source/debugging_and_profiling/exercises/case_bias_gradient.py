@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from labkit.checks.lesson_files import cases_of
+from labkit.checks.lesson_files import by_own_name, cases_of
 from labkit.gpu.judging.cost_limits import WARP, worst_line
 from labkit.gpu.judging.exercise_data import whole_numbers
 from labkit.gpu.judging.kernel_exercise import blocks, kernel_exercise
@@ -75,16 +75,19 @@ case_bias_gradient = kernel_exercise(
     ),
     oracle=bias_gradient,
     wrong={
-        "first_strip": wrong_db.sum_where(wrong_db.first_strip),
-        "half_of_the_rows": wrong_db.sum_where(wrong_db.half_of_the_rows),
-        "every_32nd_row": wrong_db.sum_where(wrong_db.every_32nd_row),
-        "row_of_the_lane": wrong_db.sum_where(wrong_db.row_of_the_lane),
-        "first_row_of_the_lane": wrong_db.sum_where(wrong_db.first_row_of_the_lane),
-        "first_columns": wrong_db.sum_where(wrong_db.first_columns),
-        "last_row_missing": wrong_db.sum_where(wrong_db.last_row_missing),
-        "first_row_missing": wrong_db.sum_where(wrong_db.first_row_missing),
-        "whole_strips": wrong_db.sum_where(wrong_db.whole_strips),
-        "last_row_of_strip": wrong_db.sum_where(wrong_db.last_row_of_strip),
+        **by_own_name(
+            wrong_db.first_strip,
+            wrong_db.half_of_the_rows,
+            wrong_db.every_32nd_row,
+            wrong_db.row_of_the_lane,
+            wrong_db.first_row_of_the_lane,
+            wrong_db.first_columns,
+            wrong_db.last_row_missing,
+            wrong_db.first_row_missing,
+            wrong_db.whole_strips,
+            wrong_db.last_row_of_strip,
+            made=wrong_db.sum_where,
+        ),
         "sizes": wrong_db.sum_of_sizes,
         "mean": wrong_db.mean_of_rows,
     },

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checks.lesson_files import cases_of
+from labkit.checks.lesson_files import by_own_name, cases_of
 from labkit.gpu.judging.exercise_data import distinct
 from labkit.gpu.judging.kernel_exercise import blocks, kernel_exercise
 from labkit_lessons.gpu.debugging_and_profiling import solutions
@@ -49,11 +49,13 @@ case_float64 = kernel_exercise(
         "slope_cut": wrong_gelu.with_slope(1.7),
         "no_factor": lambda x: gelu(x) / x,
         "multiplied": lambda x: x * x / gelu(x),
-        "sum_left_out": wrong_gelu.sum_left_out,
-        "no_parenthesis": wrong_gelu.no_parenthesis,
-        "both_left_out": wrong_gelu.both_left_out,
-        "factor_outside": wrong_gelu.factor_outside,
-        "overflows": wrong_gelu.overflows,
+        **by_own_name(
+            wrong_gelu.sum_left_out,
+            wrong_gelu.no_parenthesis,
+            wrong_gelu.both_left_out,
+            wrong_gelu.factor_outside,
+            wrong_gelu.overflows,
+        ),
     },
     limit=float64_limit,
     costs=("flops_fp32", "flops_fp64", "traffic_bytes"),

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checks.lesson_files import cases_of
+from labkit.checks.lesson_files import by_own_name, cases_of
 from labkit.gpu.judging.exercise_data import distinct
 from labkit.gpu.judging.kernel_exercise import blocks, kernel_exercise
 from labkit_lessons.gpu.debugging_and_profiling import solutions
@@ -57,22 +57,24 @@ case_log_sum_exp = kernel_exercise(
     ),
     oracle=log_sum_exp,
     wrong={
-        "shift_not_added": wrong_sum.shift_not_added,
-        "shift_subtracted": wrong_sum.shift_subtracted,
-        "first_score": wrong_sum.first_score,
-        "last_score": wrong_sum.last_score,
-        "first_left_out": wrong_sum.first_left_out,
-        "smallest_score": wrong_sum.smallest_score,
-        "mean_score": wrong_sum.mean_score,
-        "at_least_zero": wrong_sum.at_least_zero,
-        "finite_start": wrong_sum.finite_start,
-        "one_for_all_images": wrong_sum.one_for_all_images,
-        "largest_size": wrong_sum.largest_size,
-        "clipped": wrong_sum.clipped,
-        "clipped_below": wrong_sum.clipped_below,
-        "largest_alone": wrong_sum.largest_alone,
-        "one_too_many": wrong_sum.one_too_many,
-        "unshifted_in_float64": wrong_sum.unshifted_in_float64,
+        **by_own_name(
+            wrong_sum.shift_not_added,
+            wrong_sum.shift_subtracted,
+            wrong_sum.first_score,
+            wrong_sum.last_score,
+            wrong_sum.first_left_out,
+            wrong_sum.smallest_score,
+            wrong_sum.mean_score,
+            wrong_sum.at_least_zero,
+            wrong_sum.finite_start,
+            wrong_sum.one_for_all_images,
+            wrong_sum.largest_size,
+            wrong_sum.clipped,
+            wrong_sum.clipped_below,
+            wrong_sum.largest_alone,
+            wrong_sum.one_too_many,
+            wrong_sum.unshifted_in_float64,
+        ),
         "unshifted": wrong_sum.log_sum,
     },
     limit=float64_limit,

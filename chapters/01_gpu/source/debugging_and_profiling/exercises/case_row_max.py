@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from labkit.checks.lesson_files import cases_of
+from labkit.checks.lesson_files import by_own_name, cases_of
 from labkit.gpu.judging.cost_limits import WARP
 from labkit.gpu.judging.exercise_data import distinct
 from labkit.gpu.judging.kernel_exercise import kernel_exercise
@@ -63,16 +63,20 @@ case_row_max = kernel_exercise(
     ),
     oracle=lambda x: x.max(axis=1),
     wrong={
-        "odd_halves": wrong_max.odd_halves,
-        "first_half_rounded_up": wrong_max.first_half_rounded_up,
-        "last_column_missing": wrong_max.last_column_missing,
-        "with_what_was_there": wrong_max.with_what_was_there,
+        **by_own_name(
+            wrong_max.odd_halves,
+            wrong_max.first_half_rounded_up,
+            wrong_max.last_column_missing,
+            wrong_max.with_what_was_there,
+        ),
         "padded_with_zero": wrong_max.free_lanes_zero,
-        "starts_at_zero": wrong_max.starts_at_zero,
-        "first_round_missing": wrong_max.first_round_missing,
-        "last_round_missing": wrong_max.last_round_missing,
-        "lane_0_only": wrong_max.lane_0_only,
-        "first_columns_only": wrong_max.first_columns_only,
+        **by_own_name(
+            wrong_max.starts_at_zero,
+            wrong_max.first_round_missing,
+            wrong_max.last_round_missing,
+            wrong_max.lane_0_only,
+            wrong_max.first_columns_only,
+        ),
         "last_columns_only": wrong_max.last_of_each_lane,
         "first_column": wrong_max.first_column,
         "largest_size": wrong_max.largest_size_of_row,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
+from labkit.checks.lesson_files import LIBRARIES, by_own_name, cases_of, exercise
 from labkit_lessons.gpu.gradients_and_convolutions.exercises.shared import FLOAT64, costs
 from labkit_lessons.gpu.gradients_and_convolutions.wrong import one_output as wrong_output
 
@@ -27,18 +27,18 @@ one_output = exercise(
         {"prime": (7,), "one feature": (1,), "two": (2,), "ragged": (33,), "many": (500,)},
         features,
     ),
-    wrong={
-        "no_bias": wrong_output.no_bias,
-        "bias_each_time": wrong_output.bias_each_time,
-        "bias_subtracted": wrong_output.bias_subtracted,
-        "bias_first": wrong_output.bias_first,
-        "mean": wrong_output.mean,
-        "not_added_up": wrong_output.not_added_up,
-        "sums_multiplied": wrong_output.sums_multiplied,
-        "added": wrong_output.added,
-        "every_pair": wrong_output.every_pair,
-        "whole_numbers": wrong_output.whole_numbers,
-    },
+    wrong=by_own_name(
+        wrong_output.no_bias,
+        wrong_output.bias_each_time,
+        wrong_output.bias_subtracted,
+        wrong_output.bias_first,
+        wrong_output.mean,
+        wrong_output.not_added_up,
+        wrong_output.sums_multiplied,
+        wrong_output.added,
+        wrong_output.every_pair,
+        wrong_output.whole_numbers,
+    ),
     outputs=("y",),
     forbidden=LIBRARIES,
     cost=costs(("an output of 4,096 features", 4096, "multiply-adds", "one per feature")),

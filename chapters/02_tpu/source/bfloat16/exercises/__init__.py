@@ -6,7 +6,7 @@ one right rounding.
 
 import numpy as np
 
-from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise, with_a_repeat
+from labkit.checks.lesson_files import LIBRARIES, by_own_name, cases_of, exercise, with_a_repeat
 from labkit_lessons.tpu.bfloat16.exercises import float32_numbers
 from labkit_lessons.tpu.bfloat16.exercises.float32_bits import as_bits, as_it_is, cut, nearest
 from labkit_lessons.tpu.bfloat16.wrong import mixed_precision_step as wrong_step
@@ -45,16 +45,19 @@ round_to_bfloat16 = exercise(
     wrong={
         "truncated": cut,
         "always_away": wrong_rounding.with_bits(wrong_rounding.away_from_0),
-        "ties_away": wrong_rounding.with_bits(wrong_rounding.ties_away),
-        "ties_down": wrong_rounding.with_bits(wrong_rounding.ties_down),
-        "upwards": wrong_rounding.with_bits(wrong_rounding.upwards),
-        "downwards": wrong_rounding.with_bits(wrong_rounding.downwards),
-        "ties_upwards": wrong_rounding.with_bits(wrong_rounding.ties_upwards),
-        "ties_to_odd": wrong_rounding.with_bits(wrong_rounding.ties_to_odd),
-        "other_bit": wrong_rounding.with_bits(wrong_rounding.other_bit),
-        "nine_digits": wrong_rounding.with_bits(wrong_rounding.nine_digits),
-        "seven_digits": wrong_rounding.with_bits(wrong_rounding.seven_digits),
-        "byte_cut": wrong_rounding.with_bits(wrong_rounding.byte_cut),
+        **by_own_name(
+            wrong_rounding.ties_away,
+            wrong_rounding.ties_down,
+            wrong_rounding.upwards,
+            wrong_rounding.downwards,
+            wrong_rounding.ties_upwards,
+            wrong_rounding.ties_to_odd,
+            wrong_rounding.other_bit,
+            wrong_rounding.nine_digits,
+            wrong_rounding.seven_digits,
+            wrong_rounding.byte_cut,
+            made=wrong_rounding.with_bits,
+        ),
         "eight_digits": wrong_rounding.eight_digits,
         "nothing_cut": wrong_rounding.with_bits(wrong_rounding.nothing_cut),
         "in_the_lower_half": wrong_rounding.with_bits(wrong_rounding.in_the_lower_half),
@@ -127,16 +130,21 @@ multiply_accumulate = exercise(
         "turned_round": lambda a, b, narrow: accumulate(a, b, not narrow),
         "at_the_end": wrong_sum.at_the_end,
         "not_added": wrong_sum.with_sum(wrong_sum.not_added),
-        "last_first": wrong_sum.with_order(wrong_sum.last_first),
-        "no_first": wrong_sum.with_order(wrong_sum.no_first),
-        "no_last": wrong_sum.with_order(wrong_sum.no_last),
-        "rows_of_a": wrong_sum.with_order(wrong_sum.rows_of_a),
-        "columns_of_b": wrong_sum.with_order(wrong_sum.columns_of_b),
-        "in_pairs": wrong_sum.in_pairs,
-        "in_float64": wrong_sum.in_float64,
-        "wide_at_once": wrong_sum.wide_at_once,
-        "at_once": wrong_sum.at_once,
-        "at_once_then_rounded": wrong_sum.at_once_then_rounded,
+        **by_own_name(
+            wrong_sum.last_first,
+            wrong_sum.no_first,
+            wrong_sum.no_last,
+            wrong_sum.rows_of_a,
+            wrong_sum.columns_of_b,
+            made=wrong_sum.with_order,
+        ),
+        **by_own_name(
+            wrong_sum.in_pairs,
+            wrong_sum.in_float64,
+            wrong_sum.wide_at_once,
+            wrong_sum.at_once,
+            wrong_sum.at_once_then_rounded,
+        ),
     },
     outputs=("total",),
     forbidden=FORBIDDEN,

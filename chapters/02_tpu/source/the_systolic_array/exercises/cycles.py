@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from labkit.checks.items import Case
-from labkit.checks.lesson_files import cases_of, exercise
+from labkit.checks.lesson_files import by_own_name, cases_of, exercise
 from labkit_lessons.tpu.the_systolic_array.exercises.shared import (
     FORBIDDEN,
 )
@@ -67,15 +67,18 @@ cycles = exercise(
     oracle=count,
     cases=cycle_cases,
     wrong={
-        "no_load": wrong_count.with_tile(wrong_count.no_load),
-        "load_by_columns": wrong_count.with_tile(wrong_count.load_by_columns),
-        "no_fill": wrong_count.with_tile(wrong_count.no_fill),
-        "fill_without_rows": wrong_count.with_tile(wrong_count.fill_without_rows),
-        "fill_without_columns": wrong_count.with_tile(wrong_count.fill_without_columns),
-        "load_by_cells": wrong_count.with_tile(wrong_count.load_by_cells),
-        "stream_one_short": wrong_count.with_tile(wrong_count.stream_one_short),
-        "fill_too_long": wrong_count.with_tile(wrong_count.fill_too_long),
-        "fill_one_too_long": wrong_count.with_tile(wrong_count.fill_one_too_long),
+        **by_own_name(
+            wrong_count.no_load,
+            wrong_count.load_by_columns,
+            wrong_count.no_fill,
+            wrong_count.fill_without_rows,
+            wrong_count.fill_without_columns,
+            wrong_count.load_by_cells,
+            wrong_count.stream_one_short,
+            wrong_count.fill_too_long,
+            wrong_count.fill_one_too_long,
+            made=wrong_count.with_tile,
+        ),
         "one_tile": wrong_count.with_pieces(wrong_count.one_piece),
         "whole_tiles": wrong_count.with_pieces(wrong_count.full_pieces),
         "one_piece_at_least": wrong_count.with_pieces(wrong_count.one_piece_at_least),
@@ -90,12 +93,14 @@ cycles = exercise(
         "small_tile_alone": wrong_count.small_tile_alone,
         "n_whole": wrong_count.with_tiles(wrong_count.n_whole),
         "k_whole": wrong_count.with_tiles(wrong_count.k_whole),
-        "m_cut": wrong_count.m_cut,
-        "loads_once": wrong_count.loads_once,
-        "fill_once": wrong_count.fill_once,
-        "both_once": wrong_count.both_once,
-        "longer_of_both": wrong_count.longer_of_both,
-        "two_registers": wrong_count.two_registers,
+        **by_own_name(
+            wrong_count.m_cut,
+            wrong_count.loads_once,
+            wrong_count.fill_once,
+            wrong_count.both_once,
+            wrong_count.longer_of_both,
+            wrong_count.two_registers,
+        ),
         "square_by_rows": lambda M, K, N, rows, cols: count(M, K, N, rows, rows),
         "square_by_columns": lambda M, K, N, rows, cols: count(M, K, N, cols, cols),
         "in_32_bits": lambda *sizes: count(*sizes).astype(np.int32),

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from labkit.checks.lesson_files import cases_of, exercise
+from labkit.checks.lesson_files import by_own_name, cases_of, exercise
 from labkit.convolutions import SAME_SHAPES, SQUARE_IMAGE, TELLING_SIZES, im2col
 from labkit_lessons.tpu.the_systolic_array.exercises.shared import (
     CLOSE,
@@ -64,10 +64,13 @@ implicit_rows = exercise(
     wrong={
         "channels_last": wrong_address.with_tap(wrong_address.channels_last),
         "taps_backwards": wrong_address.with_tap(wrong_address.taps_backwards),
-        "no_column": wrong_address.with_window(wrong_address.no_column),
-        "columns_first": wrong_address.with_window(wrong_address.columns_first),
-        "sizes_swapped": wrong_address.with_window(wrong_address.sizes_swapped),
-        "rows_for_columns": wrong_address.with_window(wrong_address.rows_for_columns),
+        **by_own_name(
+            wrong_address.no_column,
+            wrong_address.columns_first,
+            wrong_address.sizes_swapped,
+            wrong_address.rows_for_columns,
+            made=wrong_address.with_window,
+        ),
         "consecutive": wrong_address.consecutive,
         "images_fastest": wrong_address.with_window(wrong_address.images_fastest),
         "p_runs_on": wrong_address.with_window(wrong_address.p_runs_on),

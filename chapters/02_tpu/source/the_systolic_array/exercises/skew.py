@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checks.lesson_files import cases_of, exercise
+from labkit.checks.lesson_files import by_own_name, cases_of, exercise
 from labkit_lessons.tpu.the_systolic_array.exercises.shared import (
     CLOSE,
     FORBIDDEN,
@@ -33,10 +33,13 @@ skew = exercise(
         "together": wrong_feeds.together,
         "last_first": wrong_feeds.last_first,
         "turned": lambda a: staggered(a.T),
-        "row_for_column": wrong_feeds.filled(wrong_feeds.row_for_column),
-        "whole_rows": wrong_feeds.filled(wrong_feeds.whole_rows),
-        "cut_off": wrong_feeds.filled(wrong_feeds.cut_off),
-        "too_few_columns": wrong_feeds.filled(wrong_feeds.too_few_columns),
+        **by_own_name(
+            wrong_feeds.row_for_column,
+            wrong_feeds.whole_rows,
+            wrong_feeds.cut_off,
+            wrong_feeds.too_few_columns,
+            made=wrong_feeds.filled,
+        ),
         "early": lambda a: wrong_feeds.rolled(a, -1),
         "come_round": lambda a: wrong_feeds.rolled(a, 2),
         "one_cycle_late": wrong_feeds.one_cycle_late,

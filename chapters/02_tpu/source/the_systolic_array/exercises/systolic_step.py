@@ -5,7 +5,7 @@ a, psum, w [rows,cols], feed [rows] -> a_next, psum_next [rows,cols]
 
 import numpy as np
 
-from labkit.checks.lesson_files import cases_of, exercise
+from labkit.checks.lesson_files import by_own_name, cases_of, exercise
 from labkit_lessons.tpu.the_systolic_array.exercises.shared import (
     CLOSE,
     FORBIDDEN,
@@ -38,12 +38,15 @@ systolic_step = exercise(
     cases=cases_of(MATRICES, registers),
     wrong={
         "old_activations": wrong_step.old_activations,
-        "sums_stay": wrong_step.with_sums(wrong_step.sums_stay),
-        "sums_come_round": wrong_step.with_sums(wrong_step.sums_come_round),
-        "first_sums_stay": wrong_step.with_sums(wrong_step.first_sums_stay),
-        "no_sum": wrong_step.with_sums(wrong_step.no_sum),
-        "no_product": wrong_step.with_sums(wrong_step.no_product),
-        "both_sums": wrong_step.with_sums(wrong_step.both_sums),
+        **by_own_name(
+            wrong_step.sums_stay,
+            wrong_step.sums_come_round,
+            wrong_step.first_sums_stay,
+            wrong_step.no_sum,
+            wrong_step.no_product,
+            wrong_step.both_sums,
+            made=wrong_step.with_sums,
+        ),
         "factors_added": wrong_step.factors_added,
         "sums_run_through": wrong_step.with_sums(wrong_step.sums_run_through),
         "matrix_product": wrong_step.matrix_product,
@@ -51,11 +54,14 @@ systolic_step = exercise(
         "adds_first": wrong_step.with_sums(wrong_step.adds_first),
         "sums_up": wrong_step.with_sums(wrong_step.sums_up),
         "sums_right": wrong_step.with_sums(wrong_step.sums_right),
-        "numbers_left": wrong_step.with_activations(wrong_step.numbers_left),
-        "numbers_come_round": wrong_step.with_activations(wrong_step.numbers_come_round),
-        "numbers_down": wrong_step.with_activations(wrong_step.numbers_down),
-        "activations_stay": wrong_step.with_activations(wrong_step.activations_stay),
-        "nothing_enters": wrong_step.with_activations(wrong_step.nothing_enters),
+        **by_own_name(
+            wrong_step.numbers_left,
+            wrong_step.numbers_come_round,
+            wrong_step.numbers_down,
+            wrong_step.activations_stay,
+            wrong_step.nothing_enters,
+            made=wrong_step.with_activations,
+        ),
     },
     outputs=("a_next", "psum_next"),
     forbidden=FORBIDDEN,

@@ -3,6 +3,9 @@
 They may raise, as a learner's would.
 """
 
+from collections.abc import Callable
+from functools import wraps
+
 import numpy as np
 
 
@@ -16,16 +19,25 @@ def rows_at(order, epoch, first, batch):
     return order[epoch, first : first + batch]
 
 
-def first_epoch(order, step, batch):
+def in_epochs(rows: Callable) -> Callable:
+    """rows(order, epoch, place, batch): of the right epoch, and the step's place in it."""
+
+    @wraps(rows)
+    def idea(order, step, batch):
+        return rows(order, *divmod(step, steps_of(order, batch)), batch)
+
+    return idea
+
+
+@in_epochs
+def first_epoch(order, epoch, place, batch):
     """Every epoch has the order of the first."""
-    place = step % steps_of(order, batch)
-    first = place * batch
-    return rows_at(order, 0, first, batch)
+    return rows_at(order, 0, place * batch, batch)
 
 
-def epoch_begins_again(order, step, batch):
+@in_epochs
+def epoch_begins_again(order, epoch, place, batch):
     """The place in the epoch is forgotten."""
-    epoch = step // steps_of(order, batch)
     return rows_at(order, epoch, 0, batch)
 
 
@@ -58,27 +70,27 @@ def place_by_images(order, step, batch):
     return rows_at(order, epoch, first, batch)
 
 
-def second_at_most(order, step, batch):
+@in_epochs
+def second_at_most(order, epoch, place, batch):
     """After the first epoch, all have the order of the second."""
-    epoch, place = divmod(step, steps_of(order, batch))
     return rows_at(order, min(epoch, 1), place * batch, batch)
 
 
-def two_in_turn(order, step, batch):
+@in_epochs
+def two_in_turn(order, epoch, place, batch):
     """The first and the second epoch take turns."""
-    epoch, place = divmod(step, steps_of(order, batch))
     return rows_at(order, min(epoch % 2, len(order) - 1), place * batch, batch)
 
 
-def first_images_dropped(order, step, batch):
+@in_epochs
+def first_images_dropped(order, epoch, place, batch):
     """What fills no batch is left out at the beginning of an epoch."""
-    epoch, place = divmod(step, steps_of(order, batch))
     return rows_at(order, epoch, order.shape[1] % batch + place * batch, batch)
 
 
-def from_the_end(order, step, batch):
+@in_epochs
+def from_the_end(order, epoch, place, batch):
     """The batches of an epoch come from its last one to its first."""
-    epoch, place = divmod(step, steps_of(order, batch))
     return rows_at(order, epoch, order.shape[1] - (place + 1) * batch, batch)
 
 
@@ -107,9 +119,9 @@ def to_the_nearest(order, step, batch):
     return rows_at(order, epoch, first, batch)
 
 
-def places_of_one(order, step, batch):
+@in_epochs
+def places_of_one(order, epoch, place, batch):
     """Batches begin one image apart."""
-    epoch, place = divmod(step, steps_of(order, batch))
     return rows_at(order, epoch, place, batch)
 
 

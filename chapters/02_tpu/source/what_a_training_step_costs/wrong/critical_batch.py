@@ -6,6 +6,7 @@ Dense: each is one formula on a line, so that it can be held against the right o
 """
 
 from collections.abc import Callable
+from functools import wraps
 
 import numpy as np
 
@@ -32,6 +33,11 @@ def with_inverse(change: Callable) -> Callable:
     return wrong
 
 
+def from_right(batch: Callable) -> Callable:
+    """`batch(right 1 / batch)`."""
+    return wraps(batch)(lambda *given: batch(for_the_batch(*given)))
+
+
 def weights_only(K, N, peak, bandwidth, itemsize):
     """Images and results cost no bytes: the same batch for all layers."""
     ridge = peak / bandwidth
@@ -53,41 +59,42 @@ def upside_down(K, N, peak, bandwidth, itemsize):
     return from_inverse(for_the_batch(K, N, bandwidth, peak, itemsize))
 
 
-def negative(K, N, peak, bandwidth, itemsize):
+@from_right
+def negative(left):
     """A negative batch where none is enough."""
-    return 1 / for_the_batch(K, N, peak, bandwidth, itemsize)
+    return 1 / left
 
 
-def never_is_zero(K, N, peak, bandwidth, itemsize):
+@from_right
+def never_is_zero(left):
     """0 where no batch is enough."""
-    return from_inverse(for_the_batch(K, N, peak, bandwidth, itemsize), never=0)
+    return from_inverse(left, never=0)
 
 
-def never_is_nan(K, N, peak, bandwidth, itemsize):
+@from_right
+def never_is_nan(left):
     """NaN where no batch is enough."""
-    return from_inverse(for_the_batch(K, N, peak, bandwidth, itemsize), never=np.nan)
+    return from_inverse(left, never=np.nan)
 
 
-def absolute(K, N, peak, bandwidth, itemsize):
+@from_right
+def absolute(left):
     """A positive number where no batch is enough."""
-    return abs(1 / for_the_batch(K, N, peak, bandwidth, itemsize))
+    return abs(1 / left)
 
 
 def times(factor: float) -> Callable:
     """The batch is too large by a factor."""
-
-    def wrong(K, N, peak, bandwidth, itemsize):
-        return factor * from_inverse(for_the_batch(K, N, peak, bandwidth, itemsize))
-
-    return wrong
+    return from_right(lambda left: factor * from_inverse(left))
 
 
-def not_inverted(K, N, peak, bandwidth, itemsize):
+@from_right
+def not_inverted(left):
     """1 / batch, not the batch."""
-    left = for_the_batch(K, N, peak, bandwidth, itemsize)
     return np.where(left > 0, left, np.inf)
 
 
-def whole(K, N, peak, bandwidth, itemsize):
+@from_right
+def whole(left):
     """Up to whole images."""
-    return np.ceil(from_inverse(for_the_batch(K, N, peak, bandwidth, itemsize)))
+    return np.ceil(from_inverse(left))

@@ -4,10 +4,12 @@ Dense: each wrong idea is what a slip in the circuit makes of the numbers, in on
 """
 
 from collections.abc import Callable, Iterable
+from functools import wraps
 
 import numpy as np
 
 from labkit.checks.items import Case
+from labkit.checks.lesson_files import by_own_name
 from labkit.fpga.judging.rtl_exercise import Drive, rtl_exercise
 from labkit_lessons.fpga.a_multiply_accumulate_array.exercises.shared import A_PIPELINE, int8
 from labkit_lessons.fpga.a_multiply_accumulate_array.solutions import SOLUTIONS
@@ -24,30 +26,39 @@ def products(x: np.ndarray, w: np.ndarray) -> np.ndarray:
     return x.astype(np.int64) * w
 
 
+def of_terms(found: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Callable:
+    """found(products, last): an idea of what becomes of the right products [n]."""
+    return wraps(found)(lambda x, w, last: found(products(x, w), last))
+
+
 def mac_oracle(x, w, last):
     """x [n], w [n] int8, last [n] -> a sum for each packet."""
     return sums(products(x, w), last)
 
 
-def never_cleared(x: np.ndarray, w: np.ndarray, last: np.ndarray) -> np.ndarray:
+@of_terms
+def never_cleared(terms: np.ndarray, last: np.ndarray) -> np.ndarray:
     """Each sum goes on from the one before it."""
-    return np.cumsum(products(x, w))[last == 1]
+    return np.cumsum(terms)[last == 1]
 
 
-def first_lost(x: np.ndarray, w: np.ndarray, last: np.ndarray) -> np.ndarray:
+@of_terms
+def first_lost(terms: np.ndarray, last: np.ndarray) -> np.ndarray:
     """The first product of each packet is not added."""
     begins = np.concatenate([[1], last[:-1]])
-    return sums(np.where(begins, 0, products(x, w)), last)
+    return sums(np.where(begins, 0, terms), last)
 
 
-def last_lost(x: np.ndarray, w: np.ndarray, last: np.ndarray) -> np.ndarray:
+@of_terms
+def last_lost(terms: np.ndarray, last: np.ndarray) -> np.ndarray:
     """The last product of each packet is not added."""
-    return sums(np.where(last, 0, products(x, w)), last)
+    return sums(np.where(last, 0, terms), last)
 
 
-def last_alone(x: np.ndarray, w: np.ndarray, last: np.ndarray) -> np.ndarray:
+@of_terms
+def last_alone(terms: np.ndarray, last: np.ndarray) -> np.ndarray:
     """The last product of each packet, and nothing else."""
-    return products(x, w)[last == 1]
+    return terms[last == 1]
 
 
 def no_signs(x: np.ndarray, w: np.ndarray, last: np.ndarray) -> np.ndarray:
@@ -61,32 +72,36 @@ def wrapped(bits: int) -> Callable:
     return lambda x, w, last: (mac_oracle(x, w, last) + half) % (2 * half) - half
 
 
-def in_8_bits(x: np.ndarray, w: np.ndarray, last: np.ndarray) -> np.ndarray:
+@of_terms
+def in_8_bits(terms: np.ndarray, last: np.ndarray) -> np.ndarray:
     """Each product wraps round in 8 bits."""
-    return sums(products(x, w).astype(np.int8), last)
+    return sums(terms.astype(np.int8), last)
 
 
-def unsigned_products(x: np.ndarray, w: np.ndarray, last: np.ndarray) -> np.ndarray:
+@of_terms
+def unsigned_products(terms: np.ndarray, last: np.ndarray) -> np.ndarray:
     """Each product loses its sign on the way to the sum."""
-    return sums(products(x, w).astype(np.uint16), last)
+    return sums(terms.astype(np.uint16), last)
 
 
-def in_twos(x: np.ndarray, w: np.ndarray, last: np.ndarray) -> np.ndarray:
+@of_terms
+def in_twos(terms: np.ndarray, last: np.ndarray) -> np.ndarray:
     """A sum begins anew with every second term, wherever its packet ends."""
-    all_products = products(x, w)
-    before = np.append(0, all_products[:-1]) * (np.arange(len(x)) % 2)
-    return (all_products + before)[last == 1]
+    before = np.append(0, terms[:-1]) * (np.arange(len(terms)) % 2)
+    return (terms + before)[last == 1]
 
 
-def first_alone(x: np.ndarray, w: np.ndarray, last: np.ndarray) -> np.ndarray:
+@of_terms
+def first_alone(terms: np.ndarray, last: np.ndarray) -> np.ndarray:
     """The first product of each packet, and nothing else."""
-    return products(x, w)[np.concatenate([[1], last[:-1]]) == 1]
+    return terms[np.concatenate([[1], last[:-1]]) == 1]
 
 
-def first_turned(x: np.ndarray, w: np.ndarray, last: np.ndarray) -> np.ndarray:
+@of_terms
+def first_turned(terms: np.ndarray, last: np.ndarray) -> np.ndarray:
     """A sum begins anew behind each term but the last one of a packet."""
     found, total, first = [], 0, True
-    for product, end in zip(products(x, w), last, strict=True):
+    for product, end in zip(terms, last, strict=True):
         total = product if first else total + product
         first = not end
         if end:
@@ -94,12 +109,13 @@ def first_turned(x: np.ndarray, w: np.ndarray, last: np.ndarray) -> np.ndarray:
     return np.array(found)
 
 
-def running(x: np.ndarray, w: np.ndarray, last: np.ndarray) -> np.ndarray:
+@of_terms
+def running(terms: np.ndarray, last: np.ndarray) -> np.ndarray:
     """The sum of each packet so far, after each term."""
-    total = np.cumsum(products(x, w))
+    total = np.cumsum(terms)
     starts = np.flatnonzero(np.concatenate([[1], last[:-1]]))
     before = np.append(0, total)[starts]
-    return total - np.repeat(before, np.diff(np.append(starts, len(x))))
+    return total - np.repeat(before, np.diff(np.append(starts, len(terms))))
 
 
 def one_early(x: np.ndarray, w: np.ndarray, last: np.ndarray) -> np.ndarray:
@@ -152,23 +168,15 @@ mac = rtl_exercise(
     cases=mac_cases,
     oracle=mac_oracle,
     wrong={
-        "never_cleared": never_cleared,
-        "first_lost": first_lost,
-        "last_lost": last_lost,
-        "last_alone": last_alone,
-        "no_signs": no_signs,
+        **by_own_name(never_cleared, first_lost, last_lost, last_alone, no_signs),
         "in_16_bits": wrapped(16),
         "in_20_bits": wrapped(20),
         "in_24_bits": wrapped(24),
         "in_8_bits": in_8_bits,
         "unsigned_bytes": lambda x, w, last: sums(products(x, w).astype(np.uint8), last),
-        "unsigned_products": unsigned_products,
-        "in_twos": in_twos,
-        "first_alone": first_alone,
-        "first_turned": first_turned,
-        "added": added,
-        "one_early": one_early,
-        "every_term": every_term,
+        **by_own_name(
+            unsigned_products, in_twos, first_alone, first_turned, added, one_early, every_term
+        ),
         "x_squared": lambda x, w, last: sums(products(x, x), last),
         "w_squared": lambda x, w, last: sums(products(w, w), last),
     },

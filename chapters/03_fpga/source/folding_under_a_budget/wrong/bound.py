@@ -4,6 +4,7 @@ Dense: each wrong idea is one formula, to be held against the right one.
 """
 
 from collections.abc import Callable
+from functools import wraps
 from math import ceil
 
 
@@ -22,57 +23,83 @@ def larger(layer, stream):
     return max(layer, stream), stream > layer
 
 
-def one_after_the_other(work, multipliers, image_bytes, weight_bytes, resident, width):
-    """The layers take turns."""
-    stream = beats(streamed(image_bytes, weight_bytes, resident), width)
-    return larger(sum(work / multipliers), stream)
+def with_results(results: Callable) -> Callable:
+    """results(times, stream): of the cycles of each layer [L], and those of the stream."""
 
-
-def stream_then_layers(work, multipliers, image_bytes, weight_bytes, resident, width):
-    """The layers begin when the stream has ended."""
-    layer = max(work / multipliers)
-    stream = beats(streamed(image_bytes, weight_bytes, resident), width)
-    return layer + stream, stream > layer
-
-
-def any_layer(work, multipliers, image_bytes, weight_bytes, resident, width):
-    """The stream is compared with each layer, and one slower than it is not enough."""
-    stream = beats(streamed(image_bytes, weight_bytes, resident), width)
-    return max(*work / multipliers, stream), any(stream > work / multipliers)
-
-
-def average_layer(work, multipliers, image_bytes, weight_bytes, resident, width):
-    """The mean of the layers' cycles."""
-    stream = beats(streamed(image_bytes, weight_bytes, resident), width)
-    return larger(sum(work / multipliers) / len(work), stream)
-
-
-def some_layers(chosen: slice) -> Callable:
-    """Only some of the layers are looked at."""
-
+    @wraps(results)
     def idea(work, multipliers, image_bytes, weight_bytes, resident, width):
         stream = beats(streamed(image_bytes, weight_bytes, resident), width)
-        return larger(max(work[chosen] / multipliers[chosen]), stream)
+        return results(work / multipliers, stream)
 
     return idea
 
 
-def bits_for_bytes(work, multipliers, image_bytes, weight_bytes, resident, width):
+def with_layers(layers: Callable) -> Callable:
+    """layers(work, multipliers) stands for the cycles of the slowest layer."""
+
+    @wraps(layers)
+    def idea(work, multipliers, image_bytes, weight_bytes, resident, width):
+        stream = beats(streamed(image_bytes, weight_bytes, resident), width)
+        return larger(layers(work, multipliers), stream)
+
+    return idea
+
+
+def with_stream(stream: Callable) -> Callable:
+    """stream(image_bytes, weight_bytes, resident, width) stands for the cycles of the stream."""
+
+    @wraps(stream)
+    def idea(work, multipliers, *stream_of):
+        return larger(max(work / multipliers), stream(*stream_of))
+
+    return idea
+
+
+@with_layers
+def one_after_the_other(work, multipliers):
+    """The layers take turns."""
+    return sum(work / multipliers)
+
+
+@with_results
+def stream_then_layers(times, stream):
+    """The layers begin when the stream has ended."""
+    return max(times) + stream, stream > max(times)
+
+
+@with_results
+def any_layer(times, stream):
+    """The stream is compared with each layer, and one slower than it is not enough."""
+    return max(*times, stream), any(stream > times)
+
+
+@with_layers
+def average_layer(work, multipliers):
+    """The mean of the layers' cycles."""
+    return sum(work / multipliers) / len(work)
+
+
+def some_layers(chosen: slice) -> Callable:
+    """Only some of the layers are looked at."""
+    return with_layers(lambda work, multipliers: max(work[chosen] / multipliers[chosen]))
+
+
+@with_stream
+def bits_for_bytes(image_bytes, weight_bytes, resident, width):
     """Eight beats for one."""
-    stream = beats(8 * streamed(image_bytes, weight_bytes, resident), width)
-    return larger(max(work / multipliers), stream)
+    return beats(8 * streamed(image_bytes, weight_bytes, resident), width)
 
 
-def smaller_of_both(work, multipliers, image_bytes, weight_bytes, resident, width):
+@with_results
+def smaller_of_both(times, stream):
     """The faster of the two."""
-    layer = max(work / multipliers)
-    stream = beats(streamed(image_bytes, weight_bytes, resident), width)
-    return min(layer, stream), stream > layer
+    return min(max(times), stream), stream > max(times)
 
 
-def always_streamed(work, multipliers, image_bytes, weight_bytes, resident, width):
+@with_stream
+def always_streamed(image_bytes, weight_bytes, resident, width):
     """The weights come for each image, even if they are resident."""
-    return larger(max(work / multipliers), beats(image_bytes + weight_bytes, width))
+    return beats(image_bytes + weight_bytes, width)
 
 
 def layers_alone(work, multipliers, image_bytes, weight_bytes, resident, width):
@@ -80,111 +107,113 @@ def layers_alone(work, multipliers, image_bytes, weight_bytes, resident, width):
     return max(work / multipliers), False
 
 
-def no_image(work, multipliers, image_bytes, weight_bytes, resident, width):
+@with_stream
+def no_image(image_bytes, weight_bytes, resident, width):
     """With resident weights nothing comes, not even the image."""
-    return larger(
-        max(work / multipliers), 0 if resident else beats(image_bytes + weight_bytes, width)
-    )
+    return 0 if resident else beats(image_bytes + weight_bytes, width)
 
 
-def weights_alone(work, multipliers, image_bytes, weight_bytes, resident, width):
+@with_stream
+def weights_alone(image_bytes, weight_bytes, resident, width):
     """Without resident weights, the image does not count."""
-    return larger(max(work / multipliers), beats(image_bytes if resident else weight_bytes, width))
+    return beats(image_bytes if resident else weight_bytes, width)
 
 
-def bytes_are_cycles(work, multipliers, image_bytes, weight_bytes, resident, width):
+@with_stream
+def bytes_are_cycles(image_bytes, weight_bytes, resident, width):
     """A byte per cycle."""
-    return larger(max(work / multipliers), streamed(image_bytes, weight_bytes, resident))
+    return streamed(image_bytes, weight_bytes, resident)
 
 
-def most_work(work, multipliers, image_bytes, weight_bytes, resident, width):
+@with_layers
+def most_work(work, multipliers):
     """The layer with the most multiply-adds, whatever its multipliers."""
     most = work.argmax()
-    stream = beats(streamed(image_bytes, weight_bytes, resident), width)
-    return larger(work[most] / multipliers[most], stream)
+    return work[most] / multipliers[most]
 
 
-def fastest_layer(work, multipliers, image_bytes, weight_bytes, resident, width):
+@with_layers
+def fastest_layer(work, multipliers):
     """The least of the layers."""
-    stream = beats(streamed(image_bytes, weight_bytes, resident), width)
-    return larger(min(work / multipliers), stream)
+    return min(work / multipliers)
 
 
-def all_multipliers(work, multipliers, image_bytes, weight_bytes, resident, width):
+@with_layers
+def all_multipliers(work, multipliers):
     """As if each multiplier could work for any layer."""
-    stream = beats(streamed(image_bytes, weight_bytes, resident), width)
-    return larger(sum(work) / sum(multipliers), stream)
+    return sum(work) / sum(multipliers)
 
 
-def beat_dropped(work, multipliers, image_bytes, weight_bytes, resident, width):
+@with_stream
+def beat_dropped(image_bytes, weight_bytes, resident, width):
     """The last, partly filled beat is left out."""
-    stream = streamed(image_bytes, weight_bytes, resident) // width
-    return larger(max(work / multipliers), stream)
+    return streamed(image_bytes, weight_bytes, resident) // width
 
 
-def one_beat_more(work, multipliers, image_bytes, weight_bytes, resident, width):
+@with_stream
+def one_beat_more(image_bytes, weight_bytes, resident, width):
     """A beat follows the full ones, even if it would be empty."""
-    stream = streamed(image_bytes, weight_bytes, resident) // width + 1
-    return larger(max(work / multipliers), stream)
+    return streamed(image_bytes, weight_bytes, resident) // width + 1
 
 
-def nearest_beat(work, multipliers, image_bytes, weight_bytes, resident, width):
+@with_stream
+def nearest_beat(image_bytes, weight_bytes, resident, width):
     """The last beat counts if it is more than half full."""
-    stream = round(streamed(image_bytes, weight_bytes, resident) / width)
-    return larger(max(work / multipliers), stream)
+    return round(streamed(image_bytes, weight_bytes, resident) / width)
 
 
-def part_of_a_cycle(work, multipliers, image_bytes, weight_bytes, resident, width):
+@with_stream
+def part_of_a_cycle(image_bytes, weight_bytes, resident, width):
     """A partly filled beat takes a part of a cycle."""
-    stream = streamed(image_bytes, weight_bytes, resident) / width
-    return larger(max(work / multipliers), stream)
+    return streamed(image_bytes, weight_bytes, resident) / width
 
 
-def rounded_apart(work, multipliers, image_bytes, weight_bytes, resident, width):
+@with_stream
+def rounded_apart(image_bytes, weight_bytes, resident, width):
     """The weights begin a beat of their own."""
     weights = 0 if resident else beats(weight_bytes, width)
-    return larger(max(work / multipliers), beats(image_bytes, width) + weights)
+    return beats(image_bytes, width) + weights
 
 
-def parts_dropped(work, multipliers, image_bytes, weight_bytes, resident, width):
+@with_stream
+def parts_dropped(image_bytes, weight_bytes, resident, width):
     """Partly filled beats are left out, of pixels and of weights."""
     weights = 0 if resident else weight_bytes // width
-    return larger(max(work / multipliers), image_bytes // width + weights)
+    return image_bytes // width + weights
 
 
-def upside_down(work, multipliers, image_bytes, weight_bytes, resident, width):
+@with_layers
+def upside_down(work, multipliers):
     """Multipliers divided by work."""
-    stream = beats(streamed(image_bytes, weight_bytes, resident), width)
-    return larger(max(multipliers / work), stream)
+    return max(multipliers / work)
 
 
-def side_by_side(work, multipliers, image_bytes, weight_bytes, resident, width):
+@with_stream
+def side_by_side(image_bytes, weight_bytes, resident, width):
     """Pixels and weights come at the same time."""
     weights = 0 if resident else beats(weight_bytes, width)
-    return larger(max(work / multipliers), max(beats(image_bytes, width), weights))
+    return max(beats(image_bytes, width), weights)
 
 
-def never_streamed(work, multipliers, image_bytes, weight_bytes, resident, width):
+@with_stream
+def never_streamed(image_bytes, weight_bytes, resident, width):
     """The weights are always resident."""
-    return larger(max(work / multipliers), beats(image_bytes, width))
+    return beats(image_bytes, width)
 
 
-def against_sum(work, multipliers, image_bytes, weight_bytes, resident, width):
+@with_results
+def against_sum(times, stream):
     """The right cycles, and a stream that is compared with all layers together."""
-    times = work / multipliers
-    stream = beats(streamed(image_bytes, weight_bytes, resident), width)
     return max(*times, stream), stream > sum(times)
 
 
-def layer_binds(work, multipliers, image_bytes, weight_bytes, resident, width):
+@with_results
+def layer_binds(times, stream):
     """The second result the other way round."""
-    layer = max(work / multipliers)
-    stream = beats(streamed(image_bytes, weight_bytes, resident), width)
-    return max(layer, stream), layer > stream
+    return max(max(times), stream), max(times) > stream
 
 
-def tie_binds(work, multipliers, image_bytes, weight_bytes, resident, width):
+@with_results
+def tie_binds(times, stream):
     """A stream that is as slow as the slowest layer binds, too."""
-    layer = max(work / multipliers)
-    stream = beats(streamed(image_bytes, weight_bytes, resident), width)
-    return max(layer, stream), stream >= layer
+    return max(max(times), stream), stream >= max(times)

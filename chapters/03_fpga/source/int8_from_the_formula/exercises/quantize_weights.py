@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
+from labkit.checks.lesson_files import LIBRARIES, by_own_name, cases_of, exercise
 from labkit_lessons.fpga.int8_from_the_formula.wrong import quantize_weights as wrong_weights
 
 WEIGHTS = {  # channels, inputs, and the sign of the largest weight in channel 0
@@ -38,10 +38,12 @@ quantize_weights = exercise(
     oracle=in_bytes,
     cases=cases_of(WEIGHTS, weights),
     wrong={
-        "one_scale": wrong_weights.one_scale,
-        "each_input": wrong_weights.each_input,
-        "sign_kept": wrong_weights.sign_kept,
-        "smallest": wrong_weights.smallest,
+        **by_own_name(
+            wrong_weights.one_scale,
+            wrong_weights.each_input,
+            wrong_weights.sign_kept,
+            wrong_weights.smallest,
+        ),
         "cut_off": wrong_weights.rounded_by(np.trunc),
         "downwards": wrong_weights.rounded_by(np.floor),
         "upwards": wrong_weights.rounded_by(np.ceil),
@@ -54,12 +56,14 @@ quantize_weights = exercise(
         "by_128": wrong_weights.steps_of(128),
         "by_255": wrong_weights.steps_of(255),
         "by_1": wrong_weights.steps_of(1),
-        "from_end_to_end": wrong_weights.from_end_to_end,
-        "no_column": wrong_weights.no_column,
-        "abs_outside": wrong_weights.abs_outside,
-        "root": wrong_weights.root,
-        "inverse_scale": wrong_weights.inverse_scale,
-        "times_scale": wrong_weights.times_scale,
+        **by_own_name(
+            wrong_weights.from_end_to_end,
+            wrong_weights.no_column,
+            wrong_weights.abs_outside,
+            wrong_weights.root,
+            wrong_weights.inverse_scale,
+            wrong_weights.times_scale,
+        ),
     },
     outputs=("q", "scale"),
     dtype=("int8", None),

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
+from labkit.checks.lesson_files import LIBRARIES, by_own_name, cases_of, exercise
 from labkit_lessons.fpga.int8_from_the_formula.wrong import requantize as wrong_byte
 
 BYTES = {  # images, channels, shift, lower end of the clamp
@@ -88,20 +88,22 @@ requantize = exercise(
         "up_to_126": wrong_byte.up_to(126),
         "up_to_128": wrong_byte.up_to(128),
         "up_to_255": wrong_byte.up_to(255),
-        "not_clamped_below": wrong_byte.not_clamped_below,
-        "not_clamped_above": wrong_byte.not_clamped_above,
-        "sums_clamped": wrong_byte.sums_clamped,
-        "half_after_clamp": wrong_byte.half_after_clamp,
-        "first_multiplier": wrong_byte.first_multiplier,
-        "wraps_first": wrong_byte.wraps_first,
-        "relu_alone": wrong_byte.relu_alone,
-        "raised_first": wrong_byte.raised_first,
-        "half_by_sign": wrong_byte.half_by_sign,
-        "m_of_rows": wrong_byte.m_of_rows,
-        "twice": wrong_byte.twice,
-        "plus_first": wrong_byte.plus_first,
-        "far_away": wrong_byte.far_away,
-        "one_bit_too_far": wrong_byte.one_bit_too_far,
+        **by_own_name(
+            wrong_byte.not_clamped_below,
+            wrong_byte.not_clamped_above,
+            wrong_byte.sums_clamped,
+            wrong_byte.half_after_clamp,
+            wrong_byte.first_multiplier,
+            wrong_byte.wraps_first,
+            wrong_byte.relu_alone,
+            wrong_byte.raised_first,
+            wrong_byte.half_by_sign,
+            wrong_byte.m_of_rows,
+            wrong_byte.twice,
+            wrong_byte.plus_first,
+            wrong_byte.far_away,
+            wrong_byte.one_bit_too_far,
+        ),
     },
     forbidden=(*LIBRARIES, "labkit.fpga"),
     dtype="int8",

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
+from labkit.checks.lesson_files import LIBRARIES, by_own_name, cases_of, exercise
 from labkit_lessons.fpga.int8_from_the_formula.wrong import to_integer as wrong_integers
 
 
@@ -38,12 +38,14 @@ to_integer = exercise(
         "no_sign": wrong_integers.between(0, 255),
         "above_alone": wrong_integers.between(-np.inf, 127),
         "below_alone": wrong_integers.between(-128, np.inf),
-        "multiplied": wrong_integers.multiplied,
-        "no_scale": wrong_integers.no_scale,
-        "rounded_first": wrong_integers.rounded_first,
-        "limited_first": wrong_integers.limited_first,
-        "stand_for": wrong_integers.stand_for,
-        "own_scale": wrong_integers.own_scale,
+        **by_own_name(
+            wrong_integers.multiplied,
+            wrong_integers.no_scale,
+            wrong_integers.rounded_first,
+            wrong_integers.limited_first,
+            wrong_integers.stand_for,
+            wrong_integers.own_scale,
+        ),
     },
     outputs=("q",),
     dtype="any",

@@ -3,6 +3,9 @@
 Dense: each wrong idea is one formula, to be held against the right one.
 """
 
+from collections.abc import Callable
+from functools import wraps
+
 import numpy as np
 
 from labkit_lessons.fpga.int8_from_the_formula.bounds import signed_bits
@@ -24,6 +27,11 @@ def bits_for(smallest, largest):
     return signed_bits(int(np.min(smallest)), int(np.max(largest)))
 
 
+def from_ends(bits: Callable) -> Callable:
+    """bits(smallest, largest): of the ends of each channel's sums [K]."""
+    return wraps(bits)(lambda *given: bits(*ends(*given)))
+
+
 def no_bias(w, b, low, high):
     """The sum of the products alone."""
     return bits_for(*ends(w, 0, low, high))
@@ -40,9 +48,9 @@ def last_channel(w, b, low, high):
     return bits_for(*ends(w[-1:], b[-1:], low, high))
 
 
-def narrowest_channel(w, b, low, high):
+@from_ends
+def narrowest_channel(smallest, largest):
     """The least of the channels' widths."""
-    smallest, largest = ends(w, b, low, high)
     return min(map(bits_for, smallest, largest))
 
 
@@ -52,15 +60,16 @@ def ends_mixed(w, b, low, high):
     return bits_for(smallest.min() + b.min(), largest.max() + b.max())
 
 
-def by_logarithm(w, b, low, high):
+@from_ends
+def by_logarithm(smallest, largest):
     """The logarithm of the largest magnitude, rounded up, and a sign."""
-    largest = np.abs(ends(w, b, low, high)).max()
-    return int(np.ceil(np.log2(largest))) + 1
+    reach = np.abs([smallest, largest]).max()
+    return int(np.ceil(np.log2(reach))) + 1
 
 
-def way_between(w, b, low, high):
+@from_ends
+def way_between(smallest, largest):
     """The bits of the way from the smallest to the largest sum."""
-    smallest, largest = ends(w, b, low, high)
     return int(largest.max() - smallest.min()).bit_length()
 
 
@@ -78,33 +87,33 @@ def all_at_one_end(w, b, low, high):
     )
 
 
-def largest_alone(w, b, low, high):
+@from_ends
+def largest_alone(smallest, largest):
     """Only the largest sum is held."""
-    _, largest = ends(w, b, low, high)
     return bits_for(largest.max(), largest)
 
 
-def smallest_alone(w, b, low, high):
+@from_ends
+def smallest_alone(smallest, largest):
     """Only the smallest sum is held."""
-    smallest, _ = ends(w, b, low, high)
     return bits_for(smallest, smallest.min())
 
 
-def first_channel(w, b, low, high):
+@from_ends
+def first_channel(smallest, largest):
     """Channel 0 speaks for all."""
-    smallest, largest = ends(w, b, low, high)
     return bits_for(smallest[0], largest[0])
 
 
-def smallest_channel(w, b, low, high):
+@from_ends
+def smallest_channel(smallest, largest):
     """The width that serves the channel with the smallest sums."""
-    smallest, largest = ends(w, b, low, high)
     return bits_for(smallest.max(), largest.min())
 
 
-def all_channels(w, b, low, high):
+@from_ends
+def all_channels(smallest, largest):
     """The sums of all channels are added."""
-    smallest, largest = ends(w, b, low, high)
     return bits_for(smallest.sum(), largest.sum())
 
 
@@ -136,16 +145,17 @@ def all_one_sign(w, b, low, high):
     return bits_for(b + total * low, b + total * high)
 
 
-def room_for_way(w, b, low, high):
+@from_ends
+def room_for_way(smallest, largest):
     """A signed number that holds the way from the smallest to the largest sum."""
-    smallest, largest = ends(w, b, low, high)
     return signed_bits(0, int((largest - smallest).max()))
 
 
-def largest_plus_1(w, b, low, high):
+@from_ends
+def largest_plus_1(smallest, largest):
     """The logarithm of the largest magnitude and 1, rounded up, and a sign."""
-    largest = np.abs(ends(w, b, low, high)).max()
-    return int(np.ceil(np.log2(largest + 1))) + 1
+    reach = np.abs([smallest, largest]).max()
+    return int(np.ceil(np.log2(reach + 1))) + 1
 
 
 def along_inputs(w, b, low, high):
@@ -165,14 +175,16 @@ def widths_added(w, b, low, high):
     return 8 + signed_bits(low, high) + int(np.ceil(np.log2(w.shape[1])))
 
 
-def no_sign(w, b, low, high):
+@from_ends
+def no_sign(smallest, largest):
     """The sign needs no bit."""
-    return bits_for(*ends(w, b, low, high)) - 1
+    return bits_for(smallest, largest) - 1
 
 
-def one_bit_more(w, b, low, high):
+@from_ends
+def one_bit_more(smallest, largest):
     """The sign needs a further bit."""
-    return bits_for(*ends(w, b, low, high)) + 1
+    return bits_for(smallest, largest) + 1
 
 
 def magnitudes(w, b, low, high):

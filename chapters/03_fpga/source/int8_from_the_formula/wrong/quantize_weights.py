@@ -4,6 +4,7 @@ Dense: each wrong idea is one formula, to be held against the right one.
 """
 
 from collections.abc import Callable
+from functools import wraps
 
 import numpy as np
 
@@ -28,20 +29,39 @@ def rounded_by(rounding: Callable) -> Callable:
     return idea
 
 
-def steps_of(count: int) -> Callable:
-    """The idea that the largest weight has `count` steps."""
+def with_scale(scale_of: Callable) -> Callable:
+    """scale_of(w) stands for the scale of each channel."""
 
+    @wraps(scale_of)
     def idea(w):
-        scale = peaks(w) / count
-        return nearest(w / scale[:, None]), scale
+        scale = scale_of(w)
+        with np.errstate(all="ignore"):
+            return nearest(w / scale[:, None]), scale
 
     return idea
 
 
+def limited_with(scale_of: Callable) -> Callable:
+    """scale_of(w) stands for the scale of each channel, and what does not fit is limited."""
+
+    @wraps(scale_of)
+    def idea(w):
+        scale = scale_of(w)
+        q = np.floor(w / scale[:, None] + 0.5)
+        return np.clip(q, -128, 127).astype(np.int8), scale
+
+    return idea
+
+
+def steps_of(count: int) -> Callable:
+    """The idea that the largest weight has `count` steps."""
+    return with_scale(lambda w: peaks(w) / count)
+
+
+@with_scale
 def one_scale(w):
     """One scale serves all channels."""
-    scale = np.full(len(w), np.abs(w).max() / 127)
-    return nearest(w / scale[:, None]), scale
+    return np.full(len(w), np.abs(w).max() / 127)
 
 
 def each_input(w):
@@ -50,49 +70,39 @@ def each_input(w):
     return nearest(w / scale), scale
 
 
+@with_scale
 def sign_kept(w):
     """The largest weight is looked for, not the largest magnitude."""
-    scale = w.max(axis=1) / 127
-    with np.errstate(all="ignore"):
-        return nearest(w / scale[:, None]), scale
+    return w.max(axis=1) / 127
 
 
+@with_scale
 def smallest(w):
     """The smallest magnitude sets the scale."""
-    scale = np.abs(w).min(axis=1) / 127
-    return nearest(w / scale[:, None]), scale
+    return np.abs(w).min(axis=1) / 127
 
 
+@with_scale
 def from_end_to_end(w):
     """The scale divides the way from the smallest to the largest weight into 255 steps."""
-    scale = (w.max(axis=1) - w.min(axis=1)) / 255
-    with np.errstate(all="ignore"):
-        return nearest(w / scale[:, None]), scale
+    return (w.max(axis=1) - w.min(axis=1)) / 255
 
 
 def limited(steps: float) -> Callable:
     """The largest magnitude takes so many steps, and what does not fit is limited."""
-
-    def idea(w):
-        scale = np.abs(w).max(axis=1) / steps
-        q = np.floor(w / scale[:, None] + 0.5)
-        return np.clip(q, -128, 127).astype(np.int8), scale
-
-    return idea
+    return limited_with(lambda w: np.abs(w).max(axis=1) / steps)
 
 
+@limited_with
 def average(w):
     """The scale from the mean magnitude of a row."""
-    scale = np.abs(w).mean(axis=1) / 127
-    q = np.floor(w / scale[:, None] + 0.5)
-    return np.clip(q, -128, 127).astype(np.int8), scale
+    return np.abs(w).mean(axis=1) / 127
 
 
+@limited_with
 def first_row(w):
     """The scale of channel 0 for all."""
-    scale = np.full(len(w), np.abs(w[0]).max() / 127)
-    q = np.floor(w / scale[:, None] + 0.5)
-    return np.clip(q, -128, 127).astype(np.int8), scale
+    return np.full(len(w), np.abs(w[0]).max() / 127)
 
 
 def no_column(w):
@@ -101,16 +111,16 @@ def no_column(w):
     return nearest(w / scale), scale
 
 
+@with_scale
 def abs_outside(w):
     """The magnitude of the largest weight."""
-    scale = np.abs(w.max(axis=1)) / 127
-    return nearest(w / scale[:, None]), scale
+    return np.abs(w.max(axis=1)) / 127
 
 
+@with_scale
 def root(w):
     """The scale from the root of the mean square of a row."""
-    scale = np.sqrt((w**2).mean(axis=1)) / 127
-    return nearest(w / scale[:, None]), scale
+    return np.sqrt((w**2).mean(axis=1)) / 127
 
 
 def inverse_scale(w):

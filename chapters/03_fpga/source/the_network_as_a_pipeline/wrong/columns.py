@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from labkit.checks.lesson_files import by_own_name
+
 
 def sums(x: np.ndarray, w: np.ndarray) -> np.ndarray:
     """The sums of each image, without loss."""
@@ -105,12 +107,7 @@ def no_signs(x: np.ndarray, w: np.ndarray) -> np.ndarray:
 
 
 WRONG = {
-    "never_cleared": never_cleared,
-    "always_cleared": always_cleared,
-    "first_lost": first_lost,
-    "last_lost": last_lost,
-    "sum_before": sum_before,
-    "in_8_bits": in_8_bits,
+    **by_own_name(never_cleared, always_cleared, first_lost, last_lost, sum_before, in_8_bits),
     "unsigned_bytes": lambda x, w: narrowed(x, w, np.uint8),
     "unsigned_products": lambda x, w: narrowed(x, w, np.uint16),
     **{f"memory_of_{n}_bits": sums_of(n) for n in (16, 20, 24)},

@@ -4,7 +4,6 @@ Dense: a case or a wrong idea is a row, to be held against the others.
 """
 
 from collections.abc import Callable
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -48,7 +47,7 @@ def with_last(compute: Callable) -> Callable:
     return lambda x, length: (packets(x, length)[0], compute(len(x), length))
 
 
-WRONG = SimpleNamespace(
+WRONG = dict(
     never=with_last(lambda n, length: np.zeros(n, int)),
     always=with_last(lambda n, length: np.ones(n, int)),
     one_early=lambda x, length: packets(x, length, -1),
@@ -92,7 +91,7 @@ add_tlast = rtl_exercise(
         pixels,
     ),
     oracle=packets,
-    wrong=vars(WRONG),
+    wrong=WRONG,
     outputs=("out_data", "out_last"),
     cycles=lambda x, length: len(x) + 2,
     keeps=1,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from labkit.checks.lesson_files import LIBRARIES, cases_of
+from labkit.checks.lesson_files import LIBRARIES, by_own_name, cases_of
 from labkit.fpga.board import designs
 from labkit.fpga.board.design import Design
 from labkit.fpga.board.private import PrivateBoard
@@ -106,10 +106,7 @@ run_job = board_exercise(
         job,
     ),
     wrong={
-        "first_image": first_image,
-        "kept_number": kept_number,
-        "words_counted": words_counted,
-        "halves_swapped": halves_swapped,
+        **by_own_name(first_image, kept_number, words_counted, halves_swapped),
         "transposed": lambda words, images: results(words, images).reshape(2 * WORDS, images).T,
     },
     demand=several_jobs,

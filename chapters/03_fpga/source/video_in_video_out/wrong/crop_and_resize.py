@@ -15,10 +15,16 @@ def cut(frame, left, top, width, height):
     return frame[np.ix_(rows, columns)]
 
 
-def areas(picture, side):
+def areas_of(frame, box, side):
     """[side, rows of an area, side, columns of an area, C]"""
+    picture = cut(frame, *box)
     height, width, colours = picture.shape
     return picture.reshape(side, height // side, side, width // side, colours)
+
+
+def means_of(frame, box, side):
+    """[side, side, C]"""
+    return areas_of(frame, box, side).mean(axis=(1, 3))
 
 
 def photograph(small):
@@ -28,19 +34,19 @@ def photograph(small):
 
 def truncated(frame, box, side):
     """The means are cut off."""
-    means = areas(cut(frame, *box), side).mean(axis=(1, 3))
+    means = means_of(frame, box, side)
     return np.floor(means).transpose(2, 0, 1).astype(np.uint8)
 
 
 def rounded_up(frame, box, side):
     """The next whole number above each mean."""
-    means = areas(cut(frame, *box), side).mean(axis=(1, 3))
+    means = means_of(frame, box, side)
     return photograph(np.ceil(means))
 
 
 def rounded_twice(frame, box, side):
     """The means over rows are rounded before those over columns are taken."""
-    down = np.rint(areas(cut(frame, *box), side).mean(axis=1))
+    down = np.rint(areas_of(frame, box, side).mean(axis=1))
     return photograph(down.mean(axis=2))
 
 
@@ -48,14 +54,14 @@ def by(one_number: Callable) -> Callable:
     """An area becomes one_number(area)."""
 
     def idea(frame, box, side):
-        return photograph(one_number(areas(cut(frame, *box), side), axis=(1, 3)))
+        return photograph(one_number(areas_of(frame, box, side), axis=(1, 3)))
 
     return idea
 
 
 def grey(frame, box, side):
     """One mean for all colours."""
-    small = areas(cut(frame, *box), side).mean(axis=(1, 3, 4))
+    small = areas_of(frame, box, side).mean(axis=(1, 3, 4))
     return np.repeat(np.rint(small)[None], frame.shape[2], axis=0).astype(np.uint8)
 
 
@@ -70,13 +76,13 @@ def axes_side_by_side(frame, box, side):
 def corner_first(frame, box, side):
     """Left and top are taken for each other."""
     left, top, width, height = box
-    return photograph(areas(cut(frame, top, left, width, height), side).mean(axis=(1, 3)))
+    return photograph(means_of(frame, (top, left, width, height), side))
 
 
 def sides_swapped(frame, box, side):
     """Width and height are taken for each other."""
     left, top, width, height = box
-    return photograph(areas(cut(frame, left, top, height, width), side).mean(axis=(1, 3)))
+    return photograph(means_of(frame, (left, top, height, width), side))
 
 
 def two_corners(frame, box, side):
@@ -90,19 +96,19 @@ def two_corners(frame, box, side):
 
 def one_pixel(frame, box, side):
     """The first pixel of each area."""
-    return photograph(areas(cut(frame, *box), side)[:, 0, :, 0])
+    return photograph(areas_of(frame, box, side)[:, 0, :, 0])
 
 
 def middle_pixel(frame, box, side):
     """The pixel in the middle of each area."""
-    parts = areas(cut(frame, *box), side)
+    parts = areas_of(frame, box, side)
     return photograph(parts[:, parts.shape[1] // 2, :, parts.shape[3] // 2])
 
 
 def upper_corner(frame, box, side):
     """The frame's corner instead of the box."""
     _, _, width, height = box
-    return photograph(areas(cut(frame, 0, 0, width, height), side).mean(axis=(1, 3)))
+    return photograph(means_of(frame, (0, 0, width, height), side))
 
 
 def not_shrunk(frame, box, side):
@@ -112,14 +118,14 @@ def not_shrunk(frame, box, side):
 
 def overflowed(frame, box, side):
     """The sum of an area is kept in a byte."""
-    parts = areas(cut(frame, *box), side)
+    parts = areas_of(frame, box, side)
     sums = parts.sum(axis=(1, 3), dtype=np.uint8)
     return photograph(sums / (parts.shape[1] * parts.shape[3]))
 
 
 def transposed(frame, box, side):
     """Rows and columns of the result are swapped."""
-    return photograph(areas(cut(frame, *box), side).mean(axis=(1, 3))).transpose(0, 2, 1)
+    return photograph(means_of(frame, box, side)).transpose(0, 2, 1)
 
 
 def interleaved(frame, box, side):
@@ -132,18 +138,18 @@ def interleaved(frame, box, side):
 
 def colours_last(frame, box, side):
     """[side, side, C] in memory, called [C, side, side]."""
-    means = np.rint(areas(cut(frame, *box), side).mean(axis=(1, 3))).astype(np.uint8)
+    means = np.rint(means_of(frame, box, side)).astype(np.uint8)
     return means.reshape(-1, side, side)
 
 
 def blue_first(frame, box, side):
     """Blue, green and red, as OpenCV has them."""
-    return photograph(areas(cut(frame, *box), side).mean(axis=(1, 3)))[::-1]
+    return photograph(means_of(frame, box, side))[::-1]
 
 
 def cut_twice(frame, box, side):
     """The means over rows are cut off before those over columns are, too."""
-    down = np.floor(areas(cut(frame, *box), side).mean(axis=1))
+    down = np.floor(areas_of(frame, box, side).mean(axis=1))
     return np.floor(down.mean(axis=2)).transpose(2, 0, 1).astype(np.uint8)
 
 
@@ -161,14 +167,14 @@ def square_areas(frame, box, side):
 
 def short_areas(frame, box, side):
     """The last row and the last column of each area are left out, where it has several."""
-    parts = areas(cut(frame, *box), side)
+    parts = areas_of(frame, box, side)
     high, wide = (max(parts.shape[axis] - 1, 1) for axis in (1, 3))
     return photograph(parts[:, :high, :, :wide].mean(axis=(1, 3)))
 
 
 def between_ends(frame, box, side):
     """The middle between the darkest and the brightest pixel of an area."""
-    parts = areas(cut(frame, *box), side).astype(float)
+    parts = areas_of(frame, box, side).astype(float)
     return photograph((parts.min(axis=(1, 3)) + parts.max(axis=(1, 3))) / 2)
 
 
@@ -176,13 +182,13 @@ def centred(frame, box, side):
     """Left and top are taken for the middle of the box."""
     left, top, width, height = box
     corner = max(left - width // 2, 0), max(top - height // 2, 0)
-    return photograph(areas(cut(frame, *corner, width, height), side).mean(axis=(1, 3)))
+    return photograph(means_of(frame, (*corner, width, height), side))
 
 
 def one_further(frame, box, side):
     """The box begins a pixel further on; at the frame's end, its last pixels again."""
     left, top, width, height = box
-    return photograph(areas(cut(frame, left + 1, top + 1, width, height), side).mean(axis=(1, 3)))
+    return photograph(means_of(frame, (left + 1, top + 1, width, height), side))
 
 
 def sides_of_areas_swapped(frame, box, side):
@@ -195,9 +201,9 @@ def sides_of_areas_swapped(frame, box, side):
 
 def last_pixel(frame, box, side):
     """The last pixel of each area."""
-    return photograph(areas(cut(frame, *box), side)[:, -1, :, -1])
+    return photograph(areas_of(frame, box, side)[:, -1, :, -1])
 
 
 def rows_alone(frame, box, side):
     """The mean of the first column of each area."""
-    return photograph(areas(cut(frame, *box), side).mean(axis=1)[:, :, 0])
+    return photograph(areas_of(frame, box, side).mean(axis=1)[:, :, 0])

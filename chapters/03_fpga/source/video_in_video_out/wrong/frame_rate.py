@@ -3,6 +3,9 @@
 Dense: each wrong idea is one formula, to be held against the right one.
 """
 
+from collections.abc import Callable
+from functools import wraps
+
 import numpy as np
 
 
@@ -16,19 +19,38 @@ def limited(camera, alone, together):
     return min(camera, alone), min(camera, together)
 
 
-def slowest_step(cycles, units, clock, camera):
+def with_slowest(slowest: Callable) -> Callable:
+    """slowest(cycles, units) stands for the cycles of the busiest unit."""
+
+    @wraps(slowest)
+    def rates(cycles, units, clock, camera):
+        return limited(camera, clock / sum(cycles), clock / slowest(cycles, units))
+
+    return rates
+
+
+def from_right(change: Callable) -> Callable:
+    """change(alone, together), of the right rates."""
+    right = with_slowest(lambda cycles, units: max(busy(cycles, units)))
+    return wraps(change)(lambda *given: change(*right(*given)))
+
+
+@with_slowest
+def slowest_step(cycles, units):
     """As if each step had a unit of its own."""
-    return limited(camera, clock / sum(cycles), clock / max(cycles))
+    return max(cycles)
 
 
-def first_two(cycles, units, clock, camera):
+@with_slowest
+def first_two(cycles, units):
     """Units 0 and 1 alone."""
-    return limited(camera, clock / sum(cycles), clock / max(*busy(cycles, units)[:2], 1))
+    return max(*busy(cycles, units)[:2], 1)
 
 
-def last_unit(cycles, units, clock, camera):
+@with_slowest
+def last_unit(cycles, units):
     """The unit with the highest number."""
-    return limited(camera, clock / sum(cycles), clock / busy(cycles, units)[-1])
+    return busy(cycles, units)[-1]
 
 
 def neighbours_alone(cycles, units, clock, camera):
@@ -57,22 +79,23 @@ def camera_first(cycles, units, clock, camera):
     return 1 / (wait + sum(cycles) / clock), 1 / (wait + max(busy(cycles, units)) / clock)
 
 
-def fastest_unit(cycles, units, clock, camera):
+@with_slowest
+def fastest_unit(cycles, units):
     """The unit with the fewest cycles."""
     worked = busy(cycles, units)
-    return limited(camera, clock / sum(cycles), clock / min(worked[worked > 0]))
+    return min(worked[worked > 0])
 
 
-def first_unit(cycles, units, clock, camera):
+@with_slowest
+def first_unit(cycles, units):
     """Unit 0, whatever the others do."""
-    return limited(camera, clock / sum(cycles), clock / max(busy(cycles, units)[0], 1))
+    return max(busy(cycles, units)[0], 1)
 
 
-def most_steps(cycles, units, clock, camera):
+@with_slowest
+def most_steps(cycles, units):
     """The unit with the most steps."""
-    return limited(
-        camera, clock / sum(cycles), clock / busy(cycles, units)[np.argmax(np.bincount(units))]
-    )
+    return busy(cycles, units)[np.argmax(np.bincount(units))]
 
 
 def shared_evenly(cycles, units, clock, camera):
@@ -86,15 +109,15 @@ def rates_added(cycles, units, clock, camera):
     return limited(camera, clock / sum(cycles), sum(clock / worked[worked > 0]))
 
 
-def swapped(cycles, units, clock, camera):
+@from_right
+def swapped(alone, together):
     """The two rates in the other order."""
-    alone, together = limited(camera, clock / sum(cycles), clock / max(busy(cycles, units)))
     return together, alone
 
 
-def times(cycles, units, clock, camera):
+@from_right
+def times(alone, together):
     """Seconds for a frame, and not frames for a second."""
-    alone, together = limited(camera, clock / sum(cycles), clock / max(busy(cycles, units)))
     return 1 / alone, 1 / together
 
 
@@ -108,21 +131,24 @@ def upside_down(cycles, units, clock, camera):
     return limited(camera, sum(cycles) / clock, max(busy(cycles, units)) / clock)
 
 
-def last_step_of_each(cycles, units, clock, camera):
+@with_slowest
+def last_step_of_each(cycles, units):
     """A unit does only the last of its steps."""
     last = dict(zip(units, cycles, strict=True))
-    return limited(camera, clock / sum(cycles), clock / max(last.values()))
+    return max(last.values())
 
 
-def mean_step_of_each(cycles, units, clock, camera):
+@with_slowest
+def mean_step_of_each(cycles, units):
     """A unit is busy for the mean of its steps."""
     steps = np.maximum(np.bincount(units), 1)
-    return limited(camera, clock / sum(cycles), clock / max(busy(cycles, units) / steps))
+    return max(busy(cycles, units) / steps)
 
 
-def fastest_step(cycles, units, clock, camera):
+@with_slowest
+def fastest_step(cycles, units):
     """The shortest step sets the pace."""
-    return limited(camera, clock / sum(cycles), clock / min(cycles))
+    return min(cycles)
 
 
 def clock_of_the_lesson(cycles, units, clock, camera):
@@ -130,9 +156,10 @@ def clock_of_the_lesson(cycles, units, clock, camera):
     return limited(camera, 100e6 / sum(cycles), 100e6 / max(busy(cycles, units)))
 
 
-def two_groups(cycles, units, clock, camera):
+@with_slowest
+def two_groups(cycles, units):
     """Unit 0, and all others as one."""
-    return limited(camera, clock / sum(cycles), clock / max(busy(cycles, np.minimum(units, 1))))
+    return max(busy(cycles, np.minimum(units, 1)))
 
 
 def alone_by_a_step(cycles, units, clock, camera):

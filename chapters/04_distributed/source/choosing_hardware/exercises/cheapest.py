@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
+from labkit.checks.lesson_files import LIBRARIES, by_own_name, cases_of, exercise
 
 Offers = tuple[np.ndarray, np.ndarray, np.ndarray, float]
 NOBODY = -1
@@ -132,10 +132,7 @@ def from_one(counts, seconds, prices, limit) -> int:
 
 
 WRONG = {
-    "ordinary_only": ordinary_only,
-    "from_one": from_one,
-    "begins_with_0": begins_with_0,
-    "last_of_those_left": last_of_those_left,
+    **by_own_name(ordinary_only, from_one, begins_with_0, last_of_those_left),
     "its_cost": its_cost(1),
     "its_cost_by_the_hour": its_cost(3600),
     "zero_is_empty": zero_is_empty,

@@ -5,7 +5,6 @@ Dense: a case or a wrong idea is a row, to be held against the others.
 
 from collections.abc import Sequence
 from math import prod
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -51,7 +50,7 @@ def from_the_start(means: Tensors) -> Tensors:
     return [flat[: one.size].reshape(one.shape) for one in means]
 
 
-WRONG_MEAN = SimpleNamespace(
+WRONG_MEAN = dict(
     sums=lambda inputs: [summed(inputs)] * len(inputs),
     divided_twice=lambda inputs: [[one / len(inputs) for one in mean(inputs)]] * len(inputs),
     own=own,
@@ -115,7 +114,7 @@ average_gradients = rank_exercise(
         then=[((3,), (1, 2), (2,))],
     ),
     oracle=lambda inputs: [mean(inputs)] * len(inputs),
-    wrong=vars(WRONG_MEAN),
+    wrong=WRONG_MEAN,
     results=("means",),
     demand=in_one_message,
 )

@@ -3,7 +3,7 @@
 Dense: each wrong idea calls the oracle with one of its five arguments changed.
 """
 
-from types import SimpleNamespace
+from collections.abc import Callable
 
 import numpy as np
 
@@ -78,22 +78,21 @@ def one_more(rank: int, ranks: int, photographs: np.ndarray, epoch: int, seed: i
     return np.resize(order, (len(order) // ranks + 1) * ranks)[rank::ranks]
 
 
-WRONG_SHARD = SimpleNamespace(
-    same_every_epoch=lambda rank, ranks, photographs, epoch, seed: dealt(
-        rank, ranks, photographs, 0, seed
-    ),
-    seed_forgotten=lambda rank, ranks, photographs, epoch, seed: dealt(
-        rank, ranks, photographs, epoch, 0
-    ),
-    own_order=lambda rank, ranks, photographs, epoch, seed: dealt(
-        rank, ranks, photographs, epoch, seed + rank
-    ),
+def dealt_with(changed: Callable[[int, int, int], tuple[int, int]]) -> Callable[..., np.ndarray]:
+    """As if epoch and seed were changed(rank, epoch, seed)."""
+    return lambda rank, ranks, photographs, *how: dealt(
+        rank, ranks, photographs, *changed(rank, *how)
+    )
+
+
+WRONG_SHARD = dict(
+    same_every_epoch=dealt_with(lambda rank, epoch, seed: (0, seed)),
+    seed_forgotten=dealt_with(lambda rank, epoch, seed: (epoch, 0)),
+    own_order=dealt_with(lambda rank, epoch, seed: (epoch, seed + rank)),
     unshuffled=lambda rank, ranks, photographs, epoch, seed: filled_up(photographs, ranks)[
         rank::ranks
     ],
-    multiplied=lambda rank, ranks, photographs, epoch, seed: dealt(
-        rank, ranks, photographs, 0, seed * epoch
-    ),
+    multiplied=dealt_with(lambda rank, epoch, seed: (0, seed * epoch)),
     by_numpy=lambda rank, ranks, photographs, epoch, seed: filled_up(
         np.random.default_rng(seed + epoch).permutation(photographs), ranks
     )[rank::ranks],
@@ -136,7 +135,7 @@ shard = exercise(
         },
         numbers,
     ),
-    wrong=vars(WRONG_SHARD),
+    wrong=WRONG_SHARD,
     dtype="int",
     forbidden=("torch.utils.data", "labkit.distributed.sampler"),
 )

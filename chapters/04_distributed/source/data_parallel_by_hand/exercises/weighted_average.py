@@ -1,7 +1,9 @@
-"""Exercise distributed.weighted_average: shards of unlike sizes."""
+"""Exercise distributed.weighted_average: shards of unlike sizes.
 
-from collections.abc import Sequence
-from types import SimpleNamespace
+Dense: each wrong idea is a quotient, with something else above or below.
+"""
+
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -40,45 +42,41 @@ def everywhere(idea: object) -> object:
     return lambda inputs: [idea(inputs)] * len(inputs)
 
 
+def quotient(total: Callable[[Shards], np.ndarray], number: Callable[[Shards], int]) -> object:
+    """total(inputs) divided by number(inputs), in all ranks."""
+    return everywhere(lambda inputs: total(inputs) / np.float32(number(inputs)))
+
+
+def sum_of_filled(inputs: Shards) -> np.ndarray:
+    """The sum of the gradients, without their counts."""
+    return sum(gradient for gradient, _ in filled(inputs))
+
+
 def by_own_count(inputs: Shards) -> list[np.ndarray]:
     """As if each rank divided by its own count; by 0, it is infinite."""
     with np.errstate(all="ignore"):
         return [weighted(inputs) / np.float32(count) for _, count in inputs]
 
 
-WRONG_WEIGHTS = SimpleNamespace(
-    mean_of_means=everywhere(lambda inputs: sum(g for g, _ in inputs) / np.float32(len(inputs))),
-    mean_of_some=everywhere(
-        lambda inputs: sum(g for g, _ in filled(inputs)) / np.float32(len(filled(inputs)))
-    ),
-    zeros_count=everywhere(
-        lambda inputs: sum(g for g, _ in filled(inputs)) / np.float32(len(inputs))
-    ),
-    times_nan=everywhere(
-        lambda inputs: sum(g * np.float32(n) for g, n in inputs) / np.float32(photographs(inputs))
-    ),
+WRONG_WEIGHTS = dict(
+    mean_of_means=quotient(lambda inputs: sum(g for g, _ in inputs), len),
+    mean_of_some=quotient(sum_of_filled, lambda inputs: len(filled(inputs))),
+    zeros_count=quotient(sum_of_filled, len),
+    times_nan=quotient(lambda inputs: sum(g * np.float32(n) for g, n in inputs), photographs),
     undivided=everywhere(weighted),
-    of_filled=everywhere(lambda inputs: weighted(inputs) / np.float32(len(filled(inputs)))),
-    by_ranks_too=everywhere(
-        lambda inputs: weighted(inputs) / np.float32(photographs(inputs) * len(inputs))
-    ),
-    empty_as_one=everywhere(
-        lambda inputs: weighted(inputs) / np.float32(sum(max(count, 1) for _, count in inputs))
-    ),
-    squared=everywhere(
-        lambda inputs: (
-            weighted([(gradient * np.float32(n), n) for gradient, n in inputs])
-            / np.float32(photographs(inputs))
-        )
+    of_filled=quotient(weighted, lambda inputs: len(filled(inputs))),
+    by_ranks_too=quotient(weighted, lambda inputs: photographs(inputs) * len(inputs)),
+    empty_as_one=quotient(weighted, lambda inputs: sum(max(count, 1) for _, count in inputs)),
+    squared=quotient(
+        lambda inputs: weighted([(gradient * np.float32(n), n) for gradient, n in inputs]),
+        photographs,
     ),
     nothing_for_empty=lambda inputs: [
         weighted(inputs) / np.float32(photographs(inputs)) if count else np.zeros_like(gradient)
         for gradient, count in inputs
     ],
-    by_ranks=everywhere(lambda inputs: weighted(inputs) / np.float32(len(inputs))),
-    sum_by_count=everywhere(
-        lambda inputs: sum(g for g, _ in filled(inputs)) / np.float32(photographs(inputs))
-    ),
+    by_ranks=quotient(weighted, len),
+    sum_by_count=quotient(sum_of_filled, photographs),
     own_count=by_own_count,
     own_part=lambda inputs: [
         gradient * np.float32(count / photographs(inputs)) if count else np.zeros_like(gradient)
@@ -104,6 +102,6 @@ weighted_average = rank_exercise(
         types={"prime": "float64"},
         then=[(5, 2, 4)],
     ),
-    oracle=everywhere(lambda inputs: weighted(inputs) / np.float32(photographs(inputs))),
-    wrong=vars(WRONG_WEIGHTS),
+    oracle=quotient(weighted, photographs),
+    wrong=WRONG_WEIGHTS,
 )

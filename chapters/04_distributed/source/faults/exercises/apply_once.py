@@ -7,7 +7,6 @@ Dense: a case or a wrong idea is a row, to be held against the others.
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -222,7 +221,7 @@ def kinds_counted(w: np.ndarray, arrived: Sequence[Push], rate: float) -> Applie
     return right, done, sum(names.count(name) > 1 for name in set(names))
 
 
-WRONG_ONCE = SimpleNamespace(
+WRONG_ONCE = dict(
     always=lambda w, arrived, rate: (
         w - rate * sum(gradient for *_, gradient in arrived),
         len(arrived),
@@ -280,7 +279,7 @@ apply_once = exercise(
         },
         pushes,
     ),
-    wrong=vars(WRONG_ONCE),
+    wrong=WRONG_ONCE,
     forbidden=LIBRARIES,
     outputs=("w", "applied", "repeated"),
     groups=(frozenset({0, 1, 2}),),

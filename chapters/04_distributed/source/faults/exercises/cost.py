@@ -5,7 +5,6 @@ Lesson faults.
 
 from collections.abc import Callable
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -145,7 +144,12 @@ def one_less(moments: np.ndarray, every: float, write: float) -> tuple[float, fl
     return lost, write * np.maximum(finished - 1, 0).sum()
 
 
-WRONG_COST = SimpleNamespace(
+def changed(change: Callable[..., tuple[float, float]]) -> Callable[..., tuple[float, float]]:
+    """change(lost, spent, moments, every, write), of what is right."""
+    return lambda *given: change(*lost_and_spent(*given), *given)
+
+
+WRONG_COST = dict(
     from_the_beginning=from_the_beginning,
     writing_is_free=writing_is_free,
     only_work=only_work,
@@ -157,43 +161,29 @@ WRONG_COST = SimpleNamespace(
     to_the_nearest=to_the_nearest,
     not_rounded=not_rounded,
     one_less=one_less,
-    a_write_lost=lambda moments, every, write: (
-        lost_and_spent(moments, every, write)[0] + write * len(moments),
-        lost_and_spent(moments, every, write)[1],
+    a_write_lost=changed(
+        lambda lost, spent, moments, every, write: (lost + write * len(moments), spent)
     ),
-    largest_alone=lambda moments, every, write: (
-        (parts(moments) % (every + write)).max(),
-        lost_and_spent(moments, every, write)[1],
+    largest_alone=changed(
+        lambda lost, spent, moments, every, write: ((parts(moments) % (every + write)).max(), spent)
     ),
     everything=whole(lambda lengths, every: lengths.sum()),
     half_of_every=whole(lambda lengths, every: len(lengths) * every / 2),
-    last_fault_only=lambda moments, every, write: lost_and_spent(
-        moments, every, write, lambda all: parts(all)[-1:]
-    ),
-    first_fault_only=lambda moments, every, write: lost_and_spent(
-        moments, every, write, lambda all: all[:1]
-    ),
-    first_part_missing=lambda moments, every, write: lost_and_spent(moments, every, write, np.diff),
+    last_fault_only=partial(lost_and_spent, cut=lambda all: parts(all)[-1:]),
+    first_fault_only=partial(lost_and_spent, cut=lambda all: all[:1]),
+    first_part_missing=partial(lost_and_spent, cut=np.diff),
     begins_later=begins_later,
-    until_the_next=lambda moments, every, write: (
-        len(moments) * (every + write) - lost_and_spent(moments, every, write)[0],
-        lost_and_spent(moments, every, write)[1],
+    until_the_next=changed(
+        lambda lost, spent, moments, every, write: (len(moments) * (every + write) - lost, spent)
     ),
-    moments_as_lengths=lambda moments, every, write: lost_and_spent(
-        moments, every, write, lambda all: all
+    moments_as_lengths=partial(lost_and_spent, cut=lambda all: all),
+    one_for_each_fault=changed(
+        lambda lost, spent, moments, every, write: (lost, write * len(moments))
     ),
-    one_for_each_fault=lambda moments, every, write: (
-        lost_and_spent(moments, every, write)[0],
-        write * len(moments),
+    one_at_the_beginning=changed(
+        lambda lost, spent, moments, every, write: (lost, spent + write * len(moments))
     ),
-    one_at_the_beginning=lambda moments, every, write: (
-        lost_and_spent(moments, every, write)[0],
-        lost_and_spent(moments, every, write)[1] + write * len(moments),
-    ),
-    checkpoints_counted=lambda moments, every, write: (
-        lost_and_spent(moments, every, write)[0],
-        lost_and_spent(moments, every, write)[1] // write,
-    ),
+    checkpoints_counted=changed(lambda lost, spent, moments, every, write: (lost, spent // write)),
 )
 
 cost_of_faults = exercise(
@@ -211,7 +201,7 @@ cost_of_faults = exercise(
         },
         faults,
     ),
-    wrong=vars(WRONG_COST),
+    wrong=WRONG_COST,
     forbidden=LIBRARIES,
     outputs=("lost", "spent"),
     groups=(frozenset({0, 1}),),

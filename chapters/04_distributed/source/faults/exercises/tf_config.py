@@ -6,7 +6,6 @@ Dense: every idea of who is who has the same four arguments.
 """
 
 from collections.abc import Callable
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -172,7 +171,7 @@ def alone(size: int, servers: int, number: int) -> dict[str, list[int]]:
     return {role: [one for one in places if one == number] for role, places in cluster.items()}
 
 
-WRONG = SimpleNamespace(
+WRONG = dict(
     counted_through=with_index(lambda number, right: number, *ROLES),
     from_one=with_index(lambda number, right: right + 1, *ROLES),
     from_one_but_chief=with_index(lambda number, right: right + 1, "ps", "worker"),
@@ -215,7 +214,7 @@ tf_config = exercise(
         },
         processes,
     ),
-    wrong=vars(WRONG),
+    wrong=WRONG,
     forbidden=LIBRARIES,
     outputs=("chief", "ps", "worker", "task"),
     groups=(frozenset({0, 1, 2}),),  # the cluster; the task stands alone

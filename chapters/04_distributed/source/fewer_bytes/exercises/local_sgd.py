@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -88,34 +87,32 @@ def from_the_first_weights(inputs: Shards) -> list[np.ndarray]:
     return weights
 
 
-WRONG_LOCAL = SimpleNamespace(
-    alone=lambda inputs: trained(inputs, lambda step, every, steps: False),
-    every_step=lambda inputs: trained(inputs, lambda step, every, steps: True),
-    only_at_the_end=lambda inputs: trained(inputs, lambda step, every, steps: step == steps - 1),
-    and_at_the_end=lambda inputs: trained(
-        inputs, lambda step, every, steps: (step + 1) % every == 0 or step == steps - 1
+WRONG_LOCAL = dict(
+    alone=partial(trained, meets=lambda step, every, steps: False),
+    every_step=partial(trained, meets=lambda step, every, steps: True),
+    only_at_the_end=partial(trained, meets=lambda step, every, steps: step == steps - 1),
+    and_at_the_end=partial(
+        trained, meets=lambda step, every, steps: (step + 1) % every == 0 or step == steps - 1
     ),
-    too_early=lambda inputs: trained(inputs, lambda step, every, steps: step % every == 0),
-    before_the_step=lambda inputs: trained(
-        inputs, lambda step, every, steps: step % every == 0, before=True
+    too_early=partial(trained, meets=lambda step, every, steps: step % every == 0),
+    before_the_step=partial(
+        trained, meets=lambda step, every, steps: step % every == 0, before=True
     ),
-    once=lambda inputs: trained(inputs, lambda step, every, steps: step + 1 == every),
+    once=partial(trained, meets=lambda step, every, steps: step + 1 == every),
     summed=partial(trained, average=sum),
     uphill=partial(trained, slope=-1.0),
     of_rank_0=partial(trained, average=lambda weights: weights[0]),
-    every_second=lambda inputs: trained(inputs, lambda step, every, steps: step % 2 == 1),
+    every_second=partial(trained, meets=lambda step, every, steps: step % 2 == 1),
     last_step_missing=lambda inputs: trained(
         [(w, x[:-1], y[:-1], rate, every) for w, x, y, rate, every in inputs]
     ),
     first_step_missing=lambda inputs: trained(
         [(w, np.r_[0 * x[:1], x[1:]], y, rate, every) for w, x, y, rate, every in inputs]
     ),
-    every_meetings=lambda inputs: trained(
-        inputs, lambda step, every, steps: (step + 1) % max(steps // every, 1) == 0
+    every_meetings=partial(
+        trained, meets=lambda step, every, steps: (step + 1) % max(steps // every, 1) == 0
     ),
-    one_too_early=lambda inputs: trained(
-        inputs, lambda step, every, steps: (step + 2) % every == 0
-    ),
+    one_too_early=partial(trained, meets=lambda step, every, steps: (step + 2) % every == 0),
     gradients_averaged=gradients_averaged,
     from_the_first_weights=from_the_first_weights,
     by_every=lambda inputs: trained(
@@ -168,7 +165,7 @@ local_sgd = rank_exercise(
         then=[(3, 5, 3)],
     ),
     oracle=trained,
-    wrong=vars(WRONG_LOCAL),
+    wrong=WRONG_LOCAL,
     results=("w",),
     demand=one_all_reduce_for_all,
     forbidden=("labkit_lessons.distributed.fewer_bytes.local_sgd",),

@@ -6,7 +6,6 @@ Dense: a case or a wrong idea is a row, to be held against the others.
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -112,7 +111,7 @@ def in_16_bits(gradient: np.ndarray, error: np.ndarray, k: int) -> np.ndarray:
     return found
 
 
-WRONG_TOP_K = SimpleNamespace(
+WRONG_TOP_K = dict(
     error_unused=lambda inputs: outcome(
         [(gradient, np.zeros_like(error), k) for gradient, error, k in inputs]
     ),
@@ -219,7 +218,7 @@ top_k = rank_exercise(
         then=[(5, 1)],
     ),
     oracle=outcome,
-    wrong=vars(WRONG_TOP_K),
+    wrong=WRONG_TOP_K,
     results=("mean", "error"),
     demand=only_the_largest,
     forbidden=("labkit.distributed.gradients.compression",),

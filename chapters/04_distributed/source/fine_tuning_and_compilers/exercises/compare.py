@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -118,7 +117,7 @@ def idea(**left_out: object) -> Callable[..., np.ndarray]:
     return partial(unjudged, partial(medians, **left_out))
 
 
-WRONG_COMPARE = SimpleNamespace(
+WRONG_COMPARE = dict(
     cold=idea(warm=()),
     cold_not_compared=idea(warm=(), differ=never),
     cold_and_mean=idea(warm=(), middle=np.mean),
@@ -179,7 +178,7 @@ compare = exercise(
         },
         machines,
     ),
-    wrong=vars(WRONG_COMPARE),
+    wrong=WRONG_COMPARE,
     forbidden=(*LIBRARIES, "time.perf_counter", "time.process_time", "time.time", "time.monotonic"),
     adapter=judged,
     plain=unjudged,

@@ -3,7 +3,7 @@
 Dense: each wrong idea is the formula of the layer with one slip in it.
 """
 
-from types import SimpleNamespace
+from collections.abc import Callable
 
 import numpy as np
 
@@ -34,22 +34,27 @@ def right(x: np.ndarray, w: np.ndarray, a: np.ndarray, b: np.ndarray, alpha: flo
     return with_scale(x, w, a, b, alpha / len(a))
 
 
-WRONG_LAYER = SimpleNamespace(
-    not_scaled=lambda x, w, a, b, alpha: with_scale(x, w, a, b, 1),
-    not_divided=lambda x, w, a, b, alpha: with_scale(x, w, a, b, alpha),
-    rank_alone=lambda x, w, a, b, alpha: with_scale(x, w, a, b, 1 / len(a)),
-    upside_down=lambda x, w, a, b, alpha: with_scale(x, w, a, b, len(a) / alpha),
-    by_inputs=lambda x, w, a, b, alpha: with_scale(x, w, a, b, alpha / a.shape[1]),
-    by_outputs=lambda x, w, a, b, alpha: with_scale(x, w, a, b, alpha / len(b)),
-    by_rows=lambda x, w, a, b, alpha: with_scale(x, w, a, b, alpha / len(x)),
-    whole_factor=lambda x, w, a, b, alpha: with_scale(x, w, a, b, alpha // len(a)),
-    alpha_of_2=lambda x, w, a, b, alpha: with_scale(x, w, a, b, 2 / len(a)),
-    rank_of_2=lambda x, w, a, b, alpha: with_scale(x, w, a, b, alpha / 2),
-    root=lambda x, w, a, b, alpha: with_scale(x, w, a, b, alpha / len(a) ** 0.5),
+def scaled_by(scale: Callable[..., float]) -> Callable[..., Layer]:
+    """The layer with the factor scale(x, a, b, alpha) before its update."""
+    return lambda x, w, a, b, alpha: with_scale(x, w, a, b, scale(x, a, b, alpha))
+
+
+WRONG_LAYER = dict(
+    not_scaled=scaled_by(lambda x, a, b, alpha: 1),
+    not_divided=scaled_by(lambda x, a, b, alpha: alpha),
+    rank_alone=scaled_by(lambda x, a, b, alpha: 1 / len(a)),
+    upside_down=scaled_by(lambda x, a, b, alpha: len(a) / alpha),
+    by_inputs=scaled_by(lambda x, a, b, alpha: alpha / a.shape[1]),
+    by_outputs=scaled_by(lambda x, a, b, alpha: alpha / len(b)),
+    by_rows=scaled_by(lambda x, a, b, alpha: alpha / len(x)),
+    whole_factor=scaled_by(lambda x, a, b, alpha: alpha // len(a)),
+    alpha_of_2=scaled_by(lambda x, a, b, alpha: 2 / len(a)),
+    rank_of_2=scaled_by(lambda x, a, b, alpha: alpha / 2),
+    root=scaled_by(lambda x, a, b, alpha: alpha / len(a) ** 0.5),
     update_alone=lambda x, w, a, b, alpha: with_scale(x, w, a, b, alpha / len(a), kept=0),
-    frozen_alone=lambda x, w, a, b, alpha: with_scale(x, w, a, b, 0),
-    subtracted=lambda x, w, a, b, alpha: with_scale(x, w, a, b, -alpha / len(a)),
-    scaled_twice=lambda x, w, a, b, alpha: with_scale(x, w, a, b, (alpha / len(a)) ** 2),
+    frozen_alone=scaled_by(lambda x, a, b, alpha: 0),
+    subtracted=scaled_by(lambda x, a, b, alpha: -alpha / len(a)),
+    scaled_twice=scaled_by(lambda x, a, b, alpha: (alpha / len(a)) ** 2),
     all_scaled=lambda x, w, a, b, alpha: with_scale(
         x, w, a, b, alpha / len(a), kept=alpha / len(a)
     ),
@@ -69,7 +74,7 @@ lora_layer = exercise(
         },
         layers,
     ),
-    wrong=vars(WRONG_LAYER),
+    wrong=WRONG_LAYER,
     forbidden=(
         *LIBRARIES,
         "labkit.distributed.gpt",

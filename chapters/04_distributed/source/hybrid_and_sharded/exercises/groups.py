@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from labkit.checks.items import Refused, Unsolved, refuse_no_function
-from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
+from labkit.checks.lesson_files import LIBRARIES, by_own_name, cases_of, exercise
 from labkit_lessons.distributed.hybrid_and_sharded import solutions
 
 
@@ -214,19 +214,21 @@ group_along = exercise(
         "one_place_on": from_place(lambda rank, stride, length: rank // stride % length - 1),
         "places": lambda rank, lengths, side: np.arange(lengths[side]),
         "all_ranks": lambda rank, lengths, side: np.arange(prod(map(int, lengths))),
-        "first_fastest": first_fastest,
-        "neighbours": neighbours,
-        "others_alike": others_alike,
-        "from_own": from_own,
-        "only_on": only_on,
-        "of_rank_0": of_rank_0,
-        "own_first": own_first,
-        "to_its_end": to_its_end,
-        "around_the_mesh": around_the_mesh,
-        "by_length": by_length,
-        "same_rest": same_rest,
-        "its_own_length_too": its_own_length_too,
-        "without_itself": without_itself,
+        **by_own_name(
+            first_fastest,
+            neighbours,
+            others_alike,
+            from_own,
+            only_on,
+            of_rank_0,
+            own_first,
+            to_its_end,
+            around_the_mesh,
+            by_length,
+            same_rest,
+            its_own_length_too,
+            without_itself,
+        ),
         "one_too_many": more_or_less(1),
         "one_too_few": more_or_less(-1),
         "place_by_length": from_place(lambda rank, stride, length: rank % length),

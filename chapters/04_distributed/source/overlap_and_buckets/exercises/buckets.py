@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from labkit.checks.items import Refused, Unsolved, refuse_no_function
-from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
+from labkit.checks.lesson_files import LIBRARIES, by_own_name, cases_of, exercise
 from labkit.distributed.gradients.buckets import assign
 from labkit_lessons.distributed.overlap_and_buckets import solutions
 
@@ -223,16 +223,13 @@ buckets = exercise(
         sizes_of,
     ),
     wrong={
-        "forwards": in_buckets(forwards),
-        "one_each": in_buckets(one_each),
-        "goes_beyond": in_buckets(goes_beyond),
-        "large_ones_join": in_buckets(large_ones_join),
-        "wherever_it_fits": in_buckets(wherever_it_fits),
+        **by_own_name(
+            forwards, one_each, goes_beyond, large_ones_join, wherever_it_fits, made=in_buckets
+        ),
         "in_twos": in_buckets(lambda sizes, most: in_twos(len(sizes))),
-        "not_quite_full": in_buckets(not_quite_full),
-        "never_emptied": in_buckets(never_emptied),
-        "first_not_counted": in_buckets(first_not_counted),
-        "first_counted_twice": in_buckets(first_counted_twice),
+        **by_own_name(
+            not_quite_full, never_emptied, first_not_counted, first_counted_twice, made=in_buckets
+        ),
     },
     adapter=judged_buckets,
     plain=lambda answer, sizes, most: judged_buckets(answer)(sizes, most),

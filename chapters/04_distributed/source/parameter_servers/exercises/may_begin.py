@@ -4,7 +4,6 @@ Dense: a case or a wrong idea is a row, to be held against the others.
 """
 
 from collections.abc import Callable
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -40,7 +39,7 @@ def ahead_of(reference: Callable[[np.ndarray], object]) -> Callable:
     return lambda finished, bound: finished - reference(finished) <= bound
 
 
-WRONG_BEGIN = SimpleNamespace(
+WRONG_BEGIN = dict(
     strictly=lambda finished, bound: finished - finished.min() < bound,
     at_least=lambda finished, bound: finished - finished.min() >= bound,
     one_more=lambda finished, bound: finished - finished.min() <= bound + 1,
@@ -85,6 +84,6 @@ may_begin = exercise(
         },
         progress,
     ),
-    wrong=vars(WRONG_BEGIN),
+    wrong=WRONG_BEGIN,
     forbidden=READY_MADE,
 )

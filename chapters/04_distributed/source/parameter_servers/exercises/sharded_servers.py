@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -129,7 +128,7 @@ def gradient_comes_back(inputs: Step) -> list[np.ndarray]:
     return [*after_the_step(inputs)[:SERVERS], *[last] * (len(inputs) - SERVERS)]
 
 
-WRONG_SERVERS = SimpleNamespace(
+WRONG_SERVERS = dict(
     summed=partial(after_the_step, divisor=lambda workers: 1),
     over_all_ranks=partial(after_the_step, divisor=lambda n: n + SERVERS),
     over_the_servers=partial(after_the_step, divisor=lambda workers: SERVERS),
@@ -209,7 +208,7 @@ sharded_servers = rank_exercise(
         types={"three workers": "float64"},
     ),
     oracle=after_the_step,
-    wrong=vars(WRONG_SERVERS),
+    wrong=WRONG_SERVERS,
     demand=its_half_alone,
     forbidden=READY_MADE,
 )

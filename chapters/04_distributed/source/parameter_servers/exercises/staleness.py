@@ -3,8 +3,6 @@
 Dense: each wrong idea compares two of the four moments of two steps, in one formula.
 """
 
-from types import SimpleNamespace
-
 import numpy as np
 
 from labkit.checks.lesson_files import cases_of, exercise
@@ -45,7 +43,7 @@ def as_if_sorted(pulled: np.ndarray, pushed: np.ndarray) -> np.ndarray:
     return np.array([np.sum(pushed[:i] > pulled[i]) for i in range(len(pushed))])
 
 
-WRONG_STALENESS = SimpleNamespace(
+WRONG_STALENESS = dict(
     own_push_too=lambda pulled, pushed: pushes_between(pulled, pushed) + 1,
     last_push_too=lambda pulled, pushed: _count(
         pushed[None] >= pulled[:, None], pushed[None] < pushed[:, None]
@@ -112,6 +110,6 @@ staleness = exercise(
         },
         steps_of_workers,
     ),
-    wrong=vars(WRONG_STALENESS),
+    wrong=WRONG_STALENESS,
     forbidden=READY_MADE,
 )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from labkit.checks.items import Refused, Unsolved, refuse_no_function
-from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
+from labkit.checks.lesson_files import LIBRARIES, by_own_name, cases_of, exercise
 from labkit_lessons.distributed.pipeline import solutions
 
 Batch = tuple[np.ndarray, int, int, float, float, int]
@@ -66,6 +66,13 @@ def of_whole_steps(*given: Any, whole: Callable[[float], float] = int) -> int:
     return found
 
 
+def those_that_fit(
+    choices: np.ndarray, stages: int, sequences: int, seconds: float, overhead: float, room: int
+) -> list[int]:
+    """All m that 1F1B has room for."""
+    return [m for m in choices.tolist() if min(m, stages) * (sequences // m) <= room]
+
+
 def fits_afterwards(*given: Any) -> int:
     """As if only the m with the shortest step of all were tried."""
     found = best(*given, kept=lambda m, p: 0)
@@ -98,9 +105,9 @@ def nearest_to_the_root(*given: Any) -> int:
 
     Where m1 m2 is that number squared, m1 and m2 take equally long: ratios count, not distances.
     """
-    choices, stages, sequences, seconds, overhead, room = given
+    _, stages, sequences, seconds, overhead, _ = given
     root = ((stages - 1) * sequences * seconds / overhead) ** 0.5
-    fit = [m for m in choices.tolist() if min(m, stages) * (sequences // m) <= room]
+    fit = those_that_fit(*given)
     return min(fit, key=lambda m: abs(m - root), default=0)
 
 
@@ -114,22 +121,20 @@ def ends_at_a_misfit(*given: Any) -> int:
 
 def last_that_fits(*given: Any) -> int:
     """As if every m that fits were better than the one before."""
-    choices, stages, sequences, _, _, room = given
-    fit = [m for m in choices.tolist() if min(m, stages) * (sequences // m) <= room]
+    fit = those_that_fit(*given)
     return fit[-1] if fit else 0
 
 
 def first_that_fits(*given: Any) -> int:
     """As if no m could be better than the first that fits."""
-    choices, stages, sequences, _, _, room = given
-    fit = [m for m in choices.tolist() if min(m, stages) * (sequences // m) <= room]
+    fit = those_that_fit(*given)
     return fit[0] if fit else 0
 
 
 def longest(*given: Any) -> int:
     """As if the longest step were the best."""
-    choices, stages, sequences, seconds, overhead, room = given
-    fit = [m for m in choices.tolist() if min(m, stages) * (sequences // m) <= room]
+    _, stages, sequences, seconds, overhead, _ = given
+    fit = those_that_fit(*given)
     step = {m: (m + stages - 1) * (sequences // m * seconds + overhead) for m in fit}
     return max(fit, key=step.get, default=0)
 
@@ -207,22 +212,22 @@ best_micro_batches = exercise(
         divided,
     ),
     wrong={
-        "any_room": lambda *given: best(*given, kept=lambda m, p: 0),
-        "as_gpipe": lambda *given: best(*given, kept=lambda m, p: m),
-        "as_one": lambda *given: best(*given, kept=lambda m, p: 1),
-        "always_p": lambda *given: best(*given, kept=lambda m, p: p),
-        "at_least_p": lambda *given: best(*given, kept=max),
-        "largest": lambda *given: best(*given, has_overhead=False),
-        "smallest": lambda *given: best(*given, pieces=lambda m, p: m),
-        "one_piece_more": lambda *given: best(*given, pieces=lambda m, p: m + p),
-        "one_piece_less": lambda *given: best(*given, pieces=lambda m, p: m + p - 2),
-        "whole_seconds": lambda *given: best(*given, work=int),
+        "any_room": partial(best, kept=lambda m, p: 0),
+        "as_gpipe": partial(best, kept=lambda m, p: m),
+        "as_one": partial(best, kept=lambda m, p: 1),
+        "always_p": partial(best, kept=lambda m, p: p),
+        "at_least_p": partial(best, kept=max),
+        "largest": partial(best, has_overhead=False),
+        "smallest": partial(best, pieces=lambda m, p: m),
+        "one_piece_more": partial(best, pieces=lambda m, p: m + p),
+        "one_piece_less": partial(best, pieces=lambda m, p: m + p - 2),
+        "whole_seconds": partial(best, work=int),
         "whole_steps": of_whole_steps,
         "whole_milliseconds": partial(of_whole_steps, whole=lambda step: round(step, 3)),
-        "four_stages": lambda *given: best(*given, pieces=lambda m, p: m + 3),
-        "two_stages": lambda *given: best(*given, pieces=lambda m, p: m + 1),
-        "waits_twice": lambda *given: best(*given, pieces=lambda m, p: m + 2 * (p - 1)),
-        "all_stages_keep": lambda *given: best(*given, kept=lambda m, p: min(m, p) * p),
+        "four_stages": partial(best, pieces=lambda m, p: m + 3),
+        "two_stages": partial(best, pieces=lambda m, p: m + 1),
+        "waits_twice": partial(best, pieces=lambda m, p: m + 2 * (p - 1)),
+        "all_stages_keep": partial(best, kept=lambda m, p: min(m, p) * p),
         "longest": longest,
         "first_that_fits": first_that_fits,
         "of_short_steps": partial(of_short_steps, least=1e9),
@@ -230,15 +235,17 @@ best_micro_batches = exercise(
         "of_steps_below_10": partial(of_short_steps, least=10),
         "of_steps_below_1": partial(of_short_steps, least=1),
         "place_of_the_best": place_of_the_best,
-        "longer_of_both": lambda *given: best(*given, pieces=max),
-        "one_less_kept": lambda *given: best(*given, kept=lambda m, p: min(m, p - 1)),
-        "fits_afterwards": fits_afterwards,
-        "choices_ignored": choices_ignored,
-        "stops_early": stops_early,
-        "nearest_to_the_root": nearest_to_the_root,
-        "ends_at_a_misfit": ends_at_a_misfit,
-        "last_that_fits": last_that_fits,
-        "room_to_spare": lambda *given: best(*given, exact=False),
+        "longer_of_both": partial(best, pieces=max),
+        "one_less_kept": partial(best, kept=lambda m, p: min(m, p - 1)),
+        **by_own_name(
+            fits_afterwards,
+            choices_ignored,
+            stops_early,
+            nearest_to_the_root,
+            ends_at_a_misfit,
+            last_that_fits,
+        ),
+        "room_to_spare": partial(best, exact=False),
     },
     adapter=numbers,
     plain=lambda answer, *given: numbers(answer)(*given),

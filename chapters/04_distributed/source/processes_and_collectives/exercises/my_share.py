@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from labkit.checks.lesson_files import cases_of, exercise
+from labkit.checks.lesson_files import by_own_name, cases_of, exercise
 from labkit_lessons.distributed.processes_and_collectives import solutions
 from labkit_lessons.distributed.processes_and_collectives.wrong import my_share as wrong_share
 
@@ -39,22 +39,22 @@ my_share = exercise(
         },
         whole_numbers,
     ),
-    wrong={
-        "neighbours": wrong_share.neighbours,
-        "neighbours_alone": wrong_share.neighbours_alone,
-        "from_the_start": wrong_share.from_the_start,
-        "one_element": wrong_share.one_element,
-        "ends_after_one": wrong_share.ends_after_one,
-        "all_from_rank": wrong_share.all_from_rank,
-        "up_to_ranks": wrong_share.up_to_ranks,
-        "swapped": wrong_share.swapped,
-        "step_of_rank": wrong_share.step_of_rank,
-        "counted_from_1": wrong_share.counted_from_1,
-        "one_before": wrong_share.one_before,
-        "everything": wrong_share.everything,
-        "by_value": wrong_share.by_value,
-        "with_zeros": wrong_share.with_zeros,
-    },
+    wrong=by_own_name(
+        wrong_share.neighbours,
+        wrong_share.neighbours_alone,
+        wrong_share.from_the_start,
+        wrong_share.one_element,
+        wrong_share.ends_after_one,
+        wrong_share.all_from_rank,
+        wrong_share.up_to_ranks,
+        wrong_share.swapped,
+        wrong_share.step_of_rank,
+        wrong_share.counted_from_1,
+        wrong_share.one_before,
+        wrong_share.everything,
+        wrong_share.by_value,
+        wrong_share.with_zeros,
+    ),
     outputs=("share",),
     fallback=solutions.my_share,
     forbidden=("torch", "labkit.distributed"),

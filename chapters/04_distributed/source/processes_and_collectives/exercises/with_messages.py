@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from functools import reduce
 from operator import add
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -132,7 +131,7 @@ def on_the_way(rank: int) -> list[int]:
     return sorted(set(kept))
 
 
-WRONG_BROADCAST = SimpleNamespace(
+WRONG_BROADCAST = dict(
     own=own,
     first_round=lambda inputs: of_rank(inputs, [0, 0, *range(2, len(inputs))][: len(inputs)]),
     two_rounds=lambda inputs: of_rank(inputs, [0, 0, 0, 0, *range(4, len(inputs))][: len(inputs)]),
@@ -168,7 +167,7 @@ broadcast = rank_exercise(
         types={"a prime number": "int64", "a matrix": "float64"},
     ),
     oracle=lambda inputs: of_rank(inputs, [0] * len(inputs)),
-    wrong=vars(WRONG_BROADCAST),
+    wrong=WRONG_BROADCAST,
     demand=in_rounds,
     forbidden=READY_MADE,
 )
@@ -196,7 +195,7 @@ def without(inputs: ByRank, *ranks: int) -> np.ndarray:
     return sum_of_all(kept) if kept else np.zeros_like(inputs[0][0])
 
 
-WRONG_SUM = SimpleNamespace(
+WRONG_SUM = dict(
     rank_0_out=lambda inputs: [sum_of_all(inputs), *of_rank(inputs, [0] * (len(inputs) - 1))],
     without_0=lambda inputs: [without(inputs, 0)] * len(inputs),
     last_to_all=lambda inputs: [sum_of_all(inputs), *of_rank(inputs, [-1] * (len(inputs) - 1))],
@@ -230,7 +229,7 @@ gather_all_reduce = rank_exercise(
         types={"a prime number": "int64", "a matrix": "float64"},
     ),
     oracle=lambda inputs: [sum_of_all(inputs)] * len(inputs),
-    wrong=vars(WRONG_SUM),
+    wrong=WRONG_SUM,
     demand=through_the_master,
     forbidden=READY_MADE,
 )

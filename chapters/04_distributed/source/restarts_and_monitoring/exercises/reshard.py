@@ -4,7 +4,6 @@ Dense: each wrong idea is another range of rows, in one formula.
 """
 
 from collections.abc import Callable, Sequence
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -21,6 +20,11 @@ def saved_shards(
 ) -> tuple[list[np.ndarray], int, int]:
     """Shards of so many rows each, [rows, width]; for so many ranks, of which one asks."""
     return [rng.normal(size=(rows, width)) for rows in sizes], ranks, rank
+
+
+def share_of(shards: Shards, ranks: int, rank: int) -> tuple[int, int]:
+    """Where the rank's part of all rows begins, and where it ends."""
+    return share(sum(map(len, shards)), ranks, rank)
 
 
 def rows_of(shards: Shards, ranks: int, rank: int) -> np.ndarray:
@@ -41,7 +45,7 @@ def whole_files(shards: Shards, ranks: int, rank: int) -> np.ndarray:
 
 def in_one_file(shards: Shards, ranks: int, rank: int) -> np.ndarray:
     """As if a part ended where the file ends in which it begins."""
-    begin, end = share(sum(map(len, shards)), ranks, rank)
+    begin, end = share_of(shards, ranks, rank)
     first = 0
     for shard in shards:
         if first <= begin < first + len(shard):
@@ -52,13 +56,13 @@ def in_one_file(shards: Shards, ranks: int, rank: int) -> np.ndarray:
 
 def each_by_itself(shards: Shards, ranks: int, rank: int) -> np.ndarray:
     """As if the rows of all were counted from 0 again in each file."""
-    begin, end = share(sum(map(len, shards)), ranks, rank)
+    begin, end = share_of(shards, ranks, rank)
     return np.concatenate([shard[begin:end] for shard in shards])
 
 
 def as_long_as_the_first(shards: Shards, ranks: int, rank: int) -> np.ndarray:
     """As if every file had as many rows as the first one; beyond its end a file has none."""
-    begin, end = share(sum(map(len, shards)), ranks, rank)
+    begin, end = share_of(shards, ranks, rank)
     each = len(shards[0])
     rows = [
         shards[row // each][row % each : row % each + 1]
@@ -70,7 +74,7 @@ def as_long_as_the_first(shards: Shards, ranks: int, rank: int) -> np.ndarray:
 
 def pieces(shards: Shards, ranks: int, rank: int) -> list[tuple[np.ndarray, bool]]:
     """What each file has of the rank's part, and whether that reaches the file's last row."""
-    begin, end = share(sum(map(len, shards)), ranks, rank)
+    begin, end = share_of(shards, ranks, rank)
     found = []
     first = 0
     for shard in shards:
@@ -104,7 +108,7 @@ def more_than_one_row(shards: Shards, ranks: int, rank: int) -> np.ndarray:
 
 def first_rows_by_the_first(shards: Shards, ranks: int, rank: int) -> np.ndarray:
     """As if file i began with row i times the length of the first one."""
-    begin, end = share(sum(map(len, shards)), ranks, rank)
+    begin, end = share_of(shards, ranks, rank)
     each = len(shards[0])
     return np.concatenate(
         [shard[max(begin - i * each, 0) : max(end - i * each, 0)] for i, shard in enumerate(shards)]
@@ -113,7 +117,7 @@ def first_rows_by_the_first(shards: Shards, ranks: int, rank: int) -> np.ndarray
 
 def counted_too_early(shards: Shards, ranks: int, rank: int) -> np.ndarray:
     """As if a file began where it ends."""
-    begin, end = share(sum(map(len, shards)), ranks, rank)
+    begin, end = share_of(shards, ranks, rank)
     ends = np.cumsum([len(shard) for shard in shards])
     found = [
         shard[max(begin - first, 0) : max(end - first, 0)]
@@ -163,7 +167,7 @@ def from_the_end(whole: np.ndarray, ranks: int, rank: int) -> np.ndarray:
     return whole[slice(*share(len(whole), ranks, ranks - 1 - rank))]
 
 
-WRONG_RESHARD = SimpleNamespace(
+WRONG_RESHARD = dict(
     whole_files=whole_files,
     in_one_file=in_one_file,
     each_by_itself=each_by_itself,
@@ -240,7 +244,7 @@ reshard = exercise(
         },
         saved_shards,
     ),
-    wrong=vars(WRONG_RESHARD),
+    wrong=WRONG_RESHARD,
     forbidden=LIBRARIES,
     adapter=counted_reads,
     plain=lambda answer, *given: counted_reads(answer, look_at_cost=False)(*given),

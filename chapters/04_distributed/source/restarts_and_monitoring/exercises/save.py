@@ -1,7 +1,6 @@
 """Exercise distributed.save_whole: a checkpoint that is there whole or not at all."""
 
 from collections.abc import Sequence
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -24,7 +23,7 @@ def the_new_one(old: Sequence[np.ndarray], new: Sequence[np.ndarray]) -> np.ndar
     return np.concatenate(new)
 
 
-WRONG_SAVE = SimpleNamespace(
+WRONG_SAVE = dict(
     the_old_one=lambda old, new: np.concatenate(old),
     backwards=lambda old, new: np.concatenate(new[::-1]),
     one_for_all=lambda old, new: np.concatenate([new[0]] * len(new)),
@@ -46,7 +45,7 @@ save_whole = exercise(
         },
         two_checkpoints,
     ),
-    wrong=vars(WRONG_SAVE),
+    wrong=WRONG_SAVE,
     forbidden=LIBRARIES,
     adapter=survives,
     plain=in_calm,

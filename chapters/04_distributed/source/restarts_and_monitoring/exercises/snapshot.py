@@ -1,7 +1,6 @@
 """Exercise distributed.snapshot: all that a training needs to go on to the last bit."""
 
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -68,7 +67,7 @@ def averages_exchanged(training: SmallTraining) -> dict:
     return saved | {"mean": saved["square"], "square": saved["mean"]}
 
 
-WRONG_SNAPSHOT = SimpleNamespace(
+WRONG_SNAPSHOT = dict(
     weights_alone=without(*set(PARTS) - {"weights"}),
     no_weights=without("weights"),
     no_averages=without("mean", "square"),
@@ -112,7 +111,7 @@ snapshot = exercise(
         },
         trainings,
     ),
-    wrong=vars(WRONG_SNAPSHOT),
+    wrong=WRONG_SNAPSHOT,
     forbidden=LIBRARIES,
     outputs=("errors", "weights"),
     groups=(frozenset({0, 1}),),

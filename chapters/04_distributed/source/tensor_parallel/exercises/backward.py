@@ -3,8 +3,7 @@
 Dense: each wrong idea is the pair of gradients with one slip in it.
 """
 
-from collections.abc import Sequence
-from types import SimpleNamespace
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -86,34 +85,32 @@ def w_turned(inputs: Sequence) -> list[np.ndarray]:
     return everywhere(sum(dh @ w.T for _, w, dh in inputs), inputs)
 
 
-WRONG_BACKWARD = SimpleNamespace(
-    dx_own=lambda inputs: pairs(dx_parts(inputs), dw_of(inputs)),
-    dx_averaged=lambda inputs: pairs(
-        [total / len(inputs) for total in summed_dx(inputs)], dw_of(inputs)
-    ),
-    dx_up_to_own=lambda inputs: pairs(
-        list(np.cumsum(np.stack(dx_parts(inputs)), axis=0)), dw_of(inputs)
-    ),
-    dw_multiplied=lambda inputs: pairs(
-        summed_dx(inputs), [dw * len(inputs) for dw in dw_of(inputs)]
-    ),
-    dw_merged=lambda inputs: pairs(summed_dx(inputs), summed_dw(inputs)),
-    dw_averaged=lambda inputs: pairs(summed_dx(inputs), summed_dw(inputs, divide=True)),
-    dh_summed=dh_summed,
-    dx_only_in_0=lambda inputs: pairs(
-        [*summed_dx(inputs)[:1], *dx_parts(inputs)[1:]], dw_of(inputs)
-    ),
-    dx_by_w_turned=lambda inputs: pairs(w_turned(inputs), dw_of(inputs)),
-    w_summed=w_summed,
-    dw_divided=lambda inputs: pairs(summed_dx(inputs), [dw / len(inputs) for dw in dw_of(inputs)]),
-    dw_by_tokens=lambda inputs: pairs(
-        summed_dx(inputs), [dw / len(inputs[0][0]) for dw in dw_of(inputs)]
-    ),
-    dw_of_dx=lambda inputs: pairs(
-        summed_dx(inputs), [one[2].T @ summed_dx(inputs)[0] for one in inputs]
-    ),
-    dw_turned=lambda inputs: pairs(summed_dx(inputs), [dw.T for dw in dw_of(inputs)]),
-)
+def with_dx(dx: Callable[[Sequence], Sequence]) -> Callable[[Sequence], list[tuple]]:
+    """dx(inputs) for each rank, beside the right dw."""
+    return lambda inputs: pairs(dx(inputs), dw_of(inputs))
+
+
+def with_dw(dw: Callable[[Sequence], Sequence]) -> Callable[[Sequence], list[tuple]]:
+    """The right dx, beside dw(inputs) for each rank."""
+    return lambda inputs: pairs(summed_dx(inputs), dw(inputs))
+
+
+WRONG_BACKWARD = {
+    "dx_own": with_dx(dx_parts),
+    "dx_averaged": with_dx(lambda inputs: [dx / len(inputs) for dx in summed_dx(inputs)]),
+    "dx_up_to_own": with_dx(lambda inputs: list(np.cumsum(np.stack(dx_parts(inputs)), axis=0))),
+    "dw_multiplied": with_dw(lambda inputs: [dw * len(inputs) for dw in dw_of(inputs)]),
+    "dw_merged": with_dw(summed_dw),
+    "dw_averaged": with_dw(lambda inputs: summed_dw(inputs, divide=True)),
+    "dh_summed": dh_summed,
+    "dx_only_in_0": with_dx(lambda inputs: [*summed_dx(inputs)[:1], *dx_parts(inputs)[1:]]),
+    "dx_by_w_turned": with_dx(w_turned),
+    "w_summed": w_summed,
+    "dw_divided": with_dw(lambda inputs: [dw / len(inputs) for dw in dw_of(inputs)]),
+    "dw_by_tokens": with_dw(lambda inputs: [dw / len(inputs[0][0]) for dw in dw_of(inputs)]),
+    "dw_of_dx": with_dw(lambda inputs: [one[2].T @ summed_dx(inputs)[0] for one in inputs]),
+    "dw_turned": with_dw(lambda inputs: [dw.T for dw in dw_of(inputs)]),
+}
 
 column_backward = rank_exercise(
     "distributed.column_backward",
@@ -131,8 +128,8 @@ column_backward = rank_exercise(
         column_parts,
         types={"four ranks": "float64"},
     ),
-    oracle=lambda inputs: pairs(summed_dx(inputs), dw_of(inputs)),
-    wrong=vars(WRONG_BACKWARD),
+    oracle=with_dx(summed_dx),
+    wrong=WRONG_BACKWARD,
     results=("dx", "dw"),
     demand=one_all_reduce(lambda inputs: inputs[0].nbytes),
     forbidden=FORBIDDEN,

@@ -5,7 +5,6 @@ Dense: each wrong idea is another formula of rows and columns, by the same argum
 
 from collections.abc import Callable
 from math import ceil
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -154,7 +153,16 @@ def one_place_on(rank: int, ranks: int, head_width: int, columns: np.ndarray) ->
     return mine[mine < len(columns)]
 
 
-WRONG_HEADS = SimpleNamespace(
+def of_own(change: Callable) -> Callable:
+    """change(the rank's right columns, head width)."""
+    return by(
+        lambda rank, ranks, head_width, columns: change(
+            of_heads(rank, ranks, head_width, columns), head_width
+        )
+    )
+
+
+WRONG_HEADS = dict(
     heads_as_columns=by(heads_as_columns),
     evenly=by(evenly),
     heads_in_turn=by(heads_in_turn),
@@ -181,24 +189,10 @@ WRONG_HEADS = SimpleNamespace(
             of_heads(rank, ranks, head_width, columns)[0] :
         ]
     ),
-    one_column_less=by(
-        lambda rank, ranks, head_width, columns: of_heads(rank, ranks, head_width, columns)[:-1]
-    ),
-    last_head_only=by(
-        lambda rank, ranks, head_width, columns: of_heads(rank, ranks, head_width, columns)[
-            -head_width:
-        ]
-    ),
-    first_head_only=by(
-        lambda rank, ranks, head_width, columns: of_heads(rank, ranks, head_width, columns)[
-            :head_width
-        ]
-    ),
-    one_head_less=by(
-        lambda rank, ranks, head_width, columns: of_heads(rank, ranks, head_width, columns)[
-            :-head_width
-        ]
-    ),
+    one_column_less=of_own(lambda own, head_width: own[:-1]),
+    last_head_only=of_own(lambda own, head_width: own[-head_width:]),
+    first_head_only=of_own(lambda own, head_width: own[:head_width]),
+    one_head_less=of_own(lambda own, head_width: own[:-head_width]),
     one_head_more=by(one_head_more),
 )
 
@@ -245,7 +239,7 @@ heads_of_rank = exercise(
         },
         weights,
     ),
-    wrong=vars(WRONG_HEADS),
+    wrong=WRONG_HEADS,
     adapter=with_tensors,
     plain=lambda answer, *given: with_tensors(answer)(*given),
     fallback=solutions.heads_of_rank,

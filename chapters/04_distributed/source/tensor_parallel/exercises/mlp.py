@@ -5,7 +5,6 @@ Dense: each wrong idea is the formula of the two layers with one slip in it.
 
 from collections.abc import Callable, Sequence
 from math import erf, pi, sqrt
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -104,56 +103,48 @@ def hidden_summed_alone(inputs: Sequence) -> list[np.ndarray]:
     return [hidden @ contract.T + last for *_, contract, last in inputs]
 
 
-WRONG_MLP = SimpleNamespace(
+def in_all(output: Callable[[Sequence], np.ndarray]) -> Callable[[Sequence], list[np.ndarray]]:
+    """output(inputs), the same in all ranks."""
+    return lambda inputs: everywhere(output(inputs), inputs)
+
+
+def with_activation(activation: Callable) -> Callable[[Sequence], list[np.ndarray]]:
+    """The MLP with this function between its layers."""
+    return in_all(lambda inputs: sum(products(inputs, activation)) + last_bias(inputs))
+
+
+WRONG_MLP = dict(
     own=lambda inputs: [part + last_bias(inputs) for part in products(inputs)],
-    bias_in_each=lambda inputs: everywhere(
-        sum(products(inputs)) + len(inputs) * last_bias(inputs), inputs
-    ),
-    half_a_bias_in_each=lambda inputs: everywhere(
-        sum(products(inputs)) + len(inputs) / np.float32(2) * last_bias(inputs), inputs
+    bias_in_each=in_all(lambda inputs: sum(products(inputs)) + len(inputs) * last_bias(inputs)),
+    half_a_bias_in_each=in_all(
+        lambda inputs: sum(products(inputs)) + len(inputs) / np.float32(2) * last_bias(inputs)
     ),
     last_bias_in_0=lambda inputs: [
         sum(products(inputs)) + (rank == 0) * last_bias(inputs) for rank in range(len(inputs))
     ],
     hidden_summed_alone=hidden_summed_alone,
-    gelu_by_sigmoid=lambda inputs: everywhere(
-        sum(products(inputs, lambda h: h / (1 + np.exp(-1.702 * h)))) + last_bias(inputs), inputs
+    gelu_by_sigmoid=with_activation(lambda h: h / (1 + np.exp(-1.702 * h))),
+    no_last_bias=in_all(lambda inputs: sum(products(inputs))),
+    no_first_bias=in_all(lambda inputs: first_bias_times(inputs, 0)),
+    first_bias_divided=in_all(lambda inputs: first_bias_times(inputs, 1 / len(inputs))),
+    first_bias_late=in_all(first_bias_late),
+    last_bias_divided=in_all(
+        lambda inputs: sum(products(inputs)) + last_bias(inputs) / len(inputs)
     ),
-    no_last_bias=lambda inputs: everywhere(sum(products(inputs)), inputs),
-    no_first_bias=lambda inputs: everywhere(first_bias_times(inputs, 0), inputs),
-    first_bias_divided=lambda inputs: everywhere(first_bias_times(inputs, 1 / len(inputs)), inputs),
-    first_bias_late=lambda inputs: everywhere(first_bias_late(inputs), inputs),
-    last_bias_divided=lambda inputs: everywhere(
-        sum(products(inputs)) + last_bias(inputs) / len(inputs), inputs
+    gelu_twice=with_activation(lambda h: gelu(gelu(h))),
+    gelu_behind_too=in_all(lambda inputs: gelu(whole_mlp(inputs))),
+    gelu_before=in_all(lambda inputs: whole_mlp([(gelu(one[0]), *one[1:]) for one in inputs])),
+    residual_too=in_all(lambda inputs: whole_mlp(inputs) + inputs[0][0]),
+    silu=with_activation(lambda h: h / (1 + np.exp(-h))),
+    averaged=in_all(lambda inputs: sum(products(inputs)) / len(inputs) + last_bias(inputs)),
+    no_gelu=with_activation(lambda h: h),
+    gelu_at_the_end=in_all(
+        lambda inputs: gelu(sum(products(inputs, lambda h: h)) + last_bias(inputs))
     ),
-    gelu_twice=lambda inputs: everywhere(
-        sum(products(inputs, lambda h: gelu(gelu(h)))) + last_bias(inputs), inputs
-    ),
-    gelu_behind_too=lambda inputs: everywhere(gelu(whole_mlp(inputs)), inputs),
-    gelu_before=lambda inputs: everywhere(
-        whole_mlp([(gelu(one[0]), *one[1:]) for one in inputs]), inputs
-    ),
-    residual_too=lambda inputs: everywhere(whole_mlp(inputs) + inputs[0][0], inputs),
-    silu=lambda inputs: everywhere(
-        sum(products(inputs, lambda h: h / (1 + np.exp(-h)))) + last_bias(inputs), inputs
-    ),
-    averaged=lambda inputs: everywhere(
-        sum(products(inputs)) / len(inputs) + last_bias(inputs), inputs
-    ),
-    no_gelu=lambda inputs: everywhere(
-        sum(products(inputs, lambda h: h)) + last_bias(inputs), inputs
-    ),
-    gelu_at_the_end=lambda inputs: everywhere(
-        gelu(sum(products(inputs, lambda h: h)) + last_bias(inputs)), inputs
-    ),
-    relu=lambda inputs: everywhere(
-        sum(products(inputs, lambda h: np.maximum(h, 0))) + last_bias(inputs), inputs
-    ),
-    gelu_by_tanh=lambda inputs: everywhere(
-        sum(products(inputs, gelu_by_tanh)) + last_bias(inputs), inputs
-    ),
-    expand_summed=lambda inputs: everywhere(hidden_summed(inputs, before=True), inputs),
-    gelus_summed=lambda inputs: everywhere(hidden_summed(inputs, before=False), inputs),
+    relu=with_activation(lambda h: np.maximum(h, 0)),
+    gelu_by_tanh=with_activation(gelu_by_tanh),
+    expand_summed=in_all(lambda inputs: hidden_summed(inputs, before=True)),
+    gelus_summed=in_all(lambda inputs: hidden_summed(inputs, before=False)),
     only_in_0=lambda inputs: [
         (sum(products(inputs)) if rank == 0 else part) + last_bias(inputs)
         for rank, part in enumerate(products(inputs))
@@ -177,7 +168,7 @@ split_mlp = rank_exercise(
         types={"four ranks": "float64"},
     ),
     oracle=lambda inputs: everywhere(whole_mlp(inputs), inputs),
-    wrong=vars(WRONG_MLP),
+    wrong=WRONG_MLP,
     results=("y",),
     atol=1e-5,
     demand=one_all_reduce(lambda inputs: inputs[0].nbytes),

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from labkit.checks.lesson_files import by_own_name
 from labkit.distributed.judging.rank_exercise import rank_exercise, ranks_cases
 from labkit_lessons.distributed.the_ring import solutions
 from labkit_lessons.distributed.the_ring.exercises.shared import (
@@ -93,11 +94,7 @@ reduce_scatter = rank_exercise(
         "own_missing": own_missing,
         "not_summed": not_summed,
         "nothing_added": lambda inputs: [own[r] for r, own in enumerate(chunks_of(inputs))],
-        "replaced": replaced,
-        "equal_chunks": equal_chunks,
-        "last_shorter": last_shorter,
-        "rest_left_out": rest_left_out,
-        "backwards": backwards,
+        **by_own_name(replaced, equal_chunks, last_shorter, rest_left_out, backwards),
         "averaged": lambda inputs: [part / len(inputs) for part in scattered(inputs)],
     },
     demand=ring_cost_limit(

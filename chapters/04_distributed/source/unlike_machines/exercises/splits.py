@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from labkit.checks.lesson_files import by_own_name
+
 Split = Callable[[np.ndarray, int], np.ndarray]
 # order(remainders, speeds) -> places, in the order in which they get one more.
 Order = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -231,11 +233,9 @@ WRONG_SPLITS: dict[str, Split] = {
     "all_to_the_last": given_to(lambda r, s: -1),
     "at_least_one": at_least_one,
     "one_for_all_at_last": lambda s, batch: np.maximum(by_largest_remainder(s, batch), 1),
-    "one_too_many": one_too_many,
-    "to_who_is_done_first": to_who_is_done_first,
-    "all_of_equal": all_of_equal,
-    "in_order_of_remainders": in_order_of_remainders,
-    "half_up": half_up,
+    **by_own_name(
+        one_too_many, to_who_is_done_first, all_of_equal, in_order_of_remainders, half_up
+    ),
     "in_parts_of_the_share": handed_out(in_parts_of_the_share),
     "in_float32": handed_out(largest_first, in_float32),
     "whole_speeds": lambda s, batch: by_largest_remainder(np.floor(s), batch),
