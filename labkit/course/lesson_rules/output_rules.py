@@ -6,6 +6,7 @@ is wrong.
 """
 
 import ast
+import json
 import re
 from collections.abc import Iterator
 
@@ -15,6 +16,7 @@ ALT_WORDS = 5  # fewer cannot say what a picture shows
 MEASURED = re.compile(r"\d\S* \S+ \(measured on [^)]+\)")  # as `labkit.provenance` prints it
 CLOCK = re.compile(r"timeit|(perf_counter|process_time|monotonic)(_ns)?|measure_\w+|benchmark\w*")
 CLOCK_MAGIC = re.compile(r"^%{1,2}timeit\b", re.MULTILINE)
+REFUSED = re.compile(r"\b(Look again|Not yet|Check failed)\b")
 IGNORE = "nbval-ignore-output"
 # Everything else by which a cell can tell nbval not to compare it.
 NBVAL_TAG = re.compile(r"nbval-(?!ignore-output$|check-output$).*|raises-exception")
@@ -47,6 +49,16 @@ def outputs(notebook: Notebook) -> Iterator[str]:
             if output.get("name") == "stderr":
                 said = "".join(output.get("text", "")).strip()
                 yield f"{here} writes to stderr, {said[-200:]!r}: a lesson has no warnings."
+
+
+def solutions(notebook: Notebook) -> Iterator[str]:
+    """The twin's own solutions are right: `check` takes each."""
+    if notebook.course_metadata.get("twin") != "solution":
+        return
+    for here, cell in notebook.located("code"):
+        text = json.dumps(cell.get("outputs", []))
+        if "exercise:" in " ".join(tags_of(cell)) and REFUSED.search(text):
+            yield f"{here} stores a solution that `check` refuses: mend it, or the exercise."
 
 
 def relations(notebook: Notebook) -> Iterator[str]:

@@ -16,6 +16,7 @@ from labkit.course.lesson_rules.output_rules import (
     ignored,
     outputs,
     relations,
+    solutions,
     untouched,
 )
 from labkit.course.lesson_rules.prose import headings, words
@@ -141,6 +142,7 @@ RULES = (
     counts,
     outputs,
     relations,
+    solutions,
     untouched,
     alt_texts,
     ignored,

@@ -31,6 +31,15 @@ def test_the_sound_notebooks_break_no_rule(course):
         assert examine(course, name) == []
 
 
+def test_a_stored_solution_that_is_refused_is_found(course):
+    path = course / "chapters/01_gpu/solutions/1_tiny.ipynb"
+    made = json.loads(path.read_text())
+    [cell] = [one for one in made["cells"] if "exercise:tiny.add_one" in str(one["metadata"])]
+    cell["outputs"] = [{"output_type": "stream", "name": "stdout", "text": ["Look again: no"]}]
+    path.write_text(json.dumps(made))
+    assert any("that `check` refuses" in one for one in examine(course, path.relative_to(course)))
+
+
 def code(made, number):
     """The code cell with this execution count."""
     return [c for c in made["cells"] if c["cell_type"] == "code"][number - 1]

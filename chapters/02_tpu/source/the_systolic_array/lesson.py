@@ -40,8 +40,8 @@
 # %% [markdown]
 # ## A first line
 #
-# A **systolic array** is a grid of *cells* (processing elements), and each cell holds one weight.
-# In every cycle, a cell takes a number from its left neighbour and a partial sum, `psum`, from the cell above, adds the product of number and weight to the sum, and hands both on, like the beats of a heart: hence the name.
+# A **systolic array** is a grid of *cells*, and each cell holds one weight.
+# In every cycle, a cell takes a number from its left neighbour and a partial sum, `psum`, from the cell above, adds the product of number and weight to the sum, and hands both on, like the beats of a heart.
 #
 # ```
 # holds      w = 3
@@ -50,7 +50,7 @@
 # ```
 #
 # **Exercise `tpu.one_cell`**: the sum that a cell hands on, in one line, in place of `None`.
-# All cells work at once, so each argument is an array with a number for every cell.
+# All cells work at once, so each argument has a number for every cell.
 # In these exercises, return NumPy arrays, and use no other library.
 # Stuck?
 # Run `hint("tpu.one_cell")` in a new cell.
@@ -81,7 +81,7 @@ one_cell = check("tpu.one_cell", one_cell)
 # ## Predict
 #
 # A plain GPU kernel fetches two numbers for each multiply-add, from registers at best.
-# A cell fetches none: it has its weight, and is handed the rest.
+# A cell fetches neither.
 # To multiply `a[M,K]` by `w[K,N]` and get `y[M,N]`:
 #
 # - the cell in row `k` and column `n` keeps the weight `w[k, n]`;
