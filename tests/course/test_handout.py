@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import labkit
 from labkit.cli import main
 from labkit.course import TEXTS, CourseError
 from labkit.course.catalogue import Course
@@ -336,6 +337,7 @@ def test_a_handout_that_was_interrupted_can_be_made_again(ours, out, monkeypatch
     [
         ("01_gpu/4_what_limits_a_kernel", []),
         ("04_distributed/5_fewer_bytes", ["cifar10-sample.tar"]),
+        ("04_distributed/6_parameter_servers", ["cifar10-sample.tar"]),  # its processes do
         ("04_distributed/15_serving", ["gpt.safetensors"]),
         ("03_fpga/1_int8_from_the_formula", ["cifar10-sample.tar", "convnet.safetensors"]),
     ],
@@ -343,3 +345,20 @@ def test_a_handout_that_was_interrupted_can_be_made_again(ours, out, monkeypatch
 def test_a_lessons_code_says_which_data_it_reads(lesson, data):
     [found] = Course(config()).lessons(lesson)
     assert pages.data_of(found) == data
+
+
+# Modules of labkit that read the photographs, and what a lesson that runs them says.
+READERS = {
+    "datasets.py": "cifar10",
+    "course/handout/ready.py": "no lesson calls it",
+    "distributed/small_training.py": "photographs, or parameter_server",
+    "fpga/convnet/hls.py": "no lesson calls it",
+    "tpu/train.py": "cifar10",
+}
+
+
+def test_all_that_reads_photographs_is_known():
+    """A new reader needs a name in pages.READS, or lessons on Colab run without their data."""
+    room = Path(labkit.__file__).parent
+    reads = [path for path in room.rglob("*.py") if "cifar10(" in path.read_text("utf-8")]
+    assert sorted(path.relative_to(room).as_posix() for path in reads) == sorted(READERS)

@@ -20,9 +20,10 @@ from labkit.course.handout.ready import SAMPLE
 from labkit.course.notebook import KERNELSPEC, Notebook, source_of, tags_of
 from labkit.course.source.lesson import Lesson
 
-# Data that no cell carries, and the calls by which the code of a lesson reads it.
+# Data that no cell carries, and the names in the code of a lesson by which it reads them: calls, or
+# a room whose processes do.
 READS = {
-    SAMPLE: r"\bcifar10\(|\bphotographs\(",
+    SAMPLE: r"\bcifar10\(|\bphotographs\(|\bparameter_server\b",
     "convnet.safetensors": r"\bload_weights\(\)",
     "gpt.safetensors": r"\btrained\(\)",
 }
