@@ -1,9 +1,9 @@
 """Place the course's modules and store their clocks: python tools/clock_report.py [MODULE ...]
 
 labkit/data/clocks.ecp5.json gets what nextpnr says of each module from five seeds: of those named,
-or of all whose sources have changed, but for whole networks, which have to be named and take hours; a layer takes
-some minutes for each seed. With --check nothing is written: what is stored is compared with fresh
-reports.
+or of all whose sources have changed, but for whole networks, which have to be named and take hours.
+A layer takes some minutes for each seed. With --check nothing is written: what is stored is
+compared with fresh reports.
 """
 
 import argparse
