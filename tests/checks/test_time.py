@@ -319,10 +319,15 @@ def test_the_meter_tells_sleep_from_work():
     slept = meter.slept()
     time.sleep(0.2)
     assert meter.slept() - slept > 0.15
+    assert any(_works_awake(meter) for _ in range(20))  # a host may take the core away from some
+
+
+def _works_awake(meter):
+    """Whether 0.05 s of work counts as 0.04 s, at least, that were not slept."""
     cpu, slept, begin = meter.cpu(), meter.slept(), time.monotonic()
     while meter.cpu() < cpu + 0.05:
         sum(range(1000))
-    assert meter.slept() - slept < time.monotonic() - begin - 0.04
+    return meter.slept() - slept < time.monotonic() - begin - 0.04
 
 
 def test_the_meter_sees_another_thread_sleep():

@@ -24,9 +24,9 @@ formulas    Every number of an answer with the sum that gives it: for people, or
 images      What the course's ConvNet needs: one image, or a training, by the rules of
             `labkit.costs`.
 limits      What a request allows: seconds, money, how many machines; and what of them it counts on.
-links       Which links join several machines of a kind: those of `clusters.toml`.
 models      The language model that a request names, or one from your own sizes.
-offers      Machines with your own prices, and machines of your own.
+offers      Machines with your own prices, machines of your own, and the links that join several of
+            a kind.
 pictures    Time and price of every machine that can do the task, as a picture.
 report      The answer as it is shown: sentences, a table (HTML in a notebook, plain text
             elsewhere), notes.

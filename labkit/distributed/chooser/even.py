@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from labkit.distributed.chooser.derivation import Derived, derive, largest, number, total
-from labkit.distributed.chooser.links import cluster_of
+from labkit.distributed.chooser.offers import cluster_of
 from labkit.distributed.chooser.workload import Plan, Workload
 from labkit.distributed.costs.cost_model import CostModel
 from labkit.hardware import Machine

@@ -10,7 +10,7 @@ from textwrap import fill
 
 from labkit.distributed.chooser.answer import Answer, Row
 from labkit.distributed.chooser.derivation import Derived
-from labkit.distributed.chooser.links import cluster_of
+from labkit.distributed.chooser.offers import cluster_of
 from labkit.provenance import predicted
 
 WIDTH = 100  # characters of a line

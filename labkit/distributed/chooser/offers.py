@@ -1,4 +1,4 @@
-"""Machines with your own prices, and machines of your own.
+"""Machines with your own prices, machines of your own, and the links that join several of a kind.
 
 with_price(machine("h100"), 2.5)       # USD/h
 own_machine("card.toml")               # a row such as this one:
@@ -17,7 +17,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from labkit.distributed.chooser.workload import above_zero
+from labkit.distributed.chooser.workload import LinksUnknownError, above_zero
+from labkit.distributed.costs.clusters import Cluster, clusters
+from labkit.distributed.costs.cost_model import CostModel
 from labkit.hardware import FORMATS, UNITS, Machine, machine, machines
 from labkit.provenance import Quantity, published
 
@@ -25,6 +27,7 @@ KINDS = ("cpu", "gpu", "tpu")
 WORDS = ("name", "kind", "peak")
 FIGURES = ("bandwidth", "memory", "power", "price")
 NEEDED = ("peak", "bandwidth", "memory")
+NO_LINK = CostModel(latency=0.0, bandwidth=float("inf"))  # of a machine that is alone
 
 
 def offered(
@@ -100,3 +103,16 @@ def _usd(text: str, usd: str) -> float:
         raise ValueError(
             f"--price {text}: give a machine and USD for its hour above 0, as h100=2.5."
         ) from None
+
+
+def cluster_of(machine: Machine, count: int = 1) -> Cluster:
+    """The cluster made of this machine, by `clusters.toml`; one that is alone needs no link.
+
+    Raises LinksUnknownError where the table has none and more than one machine is asked for.
+    """
+    for cluster in clusters().values():
+        if cluster.machine.key == machine.key:
+            return cluster
+    if count > 1:
+        raise LinksUnknownError("links not listed")  # a line of the answer is narrow
+    return Cluster(machine.key, machine.name, machine, 1, NO_LINK, NO_LINK, efficiency=1.0)

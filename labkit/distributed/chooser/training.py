@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 from labkit.distributed.chooser.derivation import Derived, derive, number, total
 from labkit.distributed.chooser.formats import training_format
-from labkit.distributed.chooser.links import cluster_of
 from labkit.distributed.chooser.models import context_of, lookup
+from labkit.distributed.chooser.offers import cluster_of
 from labkit.distributed.chooser.serving import OPERATORS
 from labkit.distributed.chooser.workload import Efficiency, Plan, Workload, above_zero
 from labkit.distributed.costs.clusters import Cluster

@@ -41,7 +41,7 @@
 # ## A first line
 #
 # A **systolic array** is a grid of *cells*, and each cell holds one weight.
-# In every cycle, a cell takes a number from its left neighbour and a partial sum, `psum`, from the cell above, adds the product of number and weight to the sum, and hands both on, like the beats of a heart.
+# In every cycle, a cell takes a number from its left neighbour and a partial sum, `psum`, from the cell above, adds the product of number and weight to the sum, and hands both on, like the beats of a heart: hence the name.
 #
 # ```
 # holds      w = 3
@@ -49,7 +49,7 @@
 # hands on   a = 2 to the right        10 + 2 x 3 = 16 downwards
 # ```
 #
-# **Exercise `tpu.one_cell`**: the sum that a cell hands on, in one line, in place of `None`.
+# **Exercise `tpu.one_cell`**: the sum that a cell hands on, in one line, replacing `None`.
 # All cells work at once, so each argument has a number for every cell.
 # In these exercises, return NumPy arrays, and use no other library.
 # Stuck?

@@ -9,7 +9,7 @@ from labkit.distributed.chooser.even import EvenWorkload
 from labkit.distributed.chooser.fits import Fit
 from labkit.distributed.chooser.images import image
 from labkit.distributed.chooser.limits import Limits
-from labkit.distributed.chooser.links import cluster_of
+from labkit.distributed.chooser.offers import cluster_of
 from labkit.distributed.chooser.serving import serve
 from labkit.distributed.chooser.workload import LinksUnknownError, Workload
 from labkit.distributed.costs.cost_model import CostModel
