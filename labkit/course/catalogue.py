@@ -115,7 +115,7 @@ def _with_all_words(key: str, known: list[str]) -> list[str]:
 
 
 def _words(name: str) -> set[str]:
-    """Words and numbers of a name, and a chapter's title: 01_gpu/3_tiles has 1, gpu, 3, tiles."""
+    """Words and numbers of a name, and a chapter's title: 01_gpu/6_tiles has 1, gpu, 3, tiles."""
     title = TITLES.get(name, "")
     words = re.findall(r"[a-z]+|[0-9]+", f"{name} {title}".lower().replace("'", ""))
     return {word.lstrip("0") for word in words}

@@ -216,8 +216,8 @@ def test_unknown_names_are_answered_with_what_there_is(ours, out, capsys):
     [
         ("04", "04_distributed"),
         ("Cluster", "04_distributed"),
-        ("Tiles", "01_gpu/3_tiles"),
-        ("03 Tiles", "01_gpu/3_tiles"),
+        ("Tiles", "01_gpu/6_tiles"),
+        ("03 Tiles", "01_gpu/6_tiles"),
         ("A token's cost", "04_distributed/13_a_tokens_cost"),
     ],
 )
@@ -335,7 +335,7 @@ def test_a_handout_that_was_interrupted_can_be_made_again(ours, out, monkeypatch
 @pytest.mark.parametrize(
     ("lesson", "data"),
     [
-        ("01_gpu/4_what_limits_a_kernel", []),
+        ("01_gpu/7_what_limits_a_kernel", []),
         ("04_distributed/5_fewer_bytes", ["cifar10-sample.tar"]),
         ("04_distributed/6_parameter_servers", ["cifar10-sample.tar"]),  # its processes do
         ("04_distributed/15_serving", ["gpt.safetensors"]),

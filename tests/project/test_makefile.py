@@ -71,7 +71,7 @@ def test_the_slow_files_and_folders_are_there():
         assert there or any(any(lessons.glob(one)) for one in patterns), name
     assert len(set(SLOW)) == len(SLOW)
     assert [place_of(TESTS / name) for name in (SLOW[0], "project/test_makefile.py")] == [1, 0]
-    assert place_of(TESTS.parent / "chapters" / "01_gpu" / "3_tiles.ipynb") == len(SLOW) + 1
+    assert place_of(TESTS.parent / "chapters" / "01_gpu" / "6_tiles.ipynb") == len(SLOW) + 1
 
 
 @pytest.mark.parametrize("step", ["ruff check", "ruff format", "-m pytest"])

@@ -47,7 +47,7 @@ class Lesson:
     """A source that was read and found well-formed."""
 
     path: Path  # chapters/<chapter>/source/<name>/lesson.py
-    stem: str  # number and name, as its notebooks are called: "3_tiles"
+    stem: str  # number and name, as its notebooks are called: "6_tiles"
     title: str
     minutes: int
     needs: tuple[str, ...]
@@ -109,7 +109,7 @@ def chapter_of(path: Path) -> Path:
 
 
 def stem_of(path: Path) -> str:
-    """Number and name of a source: `3_tiles`; `0_tiles` where its header has no number."""
+    """Number and name of a source: `6_tiles`; `0_tiles` where its header has no number."""
     header = percent.HEADER.match(percent.plain(path.read_text("utf-8", errors="replace")))
     number = NUMBER.search(header[1]) if header else None
     return f"{number[1] if number else 0}_{path.parent.name}"

@@ -10,7 +10,7 @@
 #     name: python3
 #   labkit:
 #     title: Convolution kernels, forward and backward
-#     number: 5
+#     number: 8
 #     minutes: 45
 #     needs: [numba, torch]
 #     able: turn the sums of y, dX and dW into kernels, plug them into PyTorch, and train with them
@@ -32,7 +32,7 @@
 # - prove that forward and backward kernels belong together, and train with them in PyTorch;
 # - compute a convolution as a matrix product whose matrix is never built, and say what that saves.
 #
-# You need lesson 1's three sums, lesson 2's tree sum and races, lesson 3's tile.
+# You need lesson 1's three sums, lesson 4's tree sum and races, lesson 6's tile.
 
 # %% tags=["setup"]
 # The setup cell: written by labkit build.
@@ -49,7 +49,7 @@
 #    (The outer taps have fewer, since they also see the frame.)
 # 2. An H200 has 132 multiprocessors, each of which holds up to 2,048 threads at a time.
 #    With one thread for each weight of `conv1`, what percentage of them has work?
-# 3. `conv2` forward, once with one thread per output, once with lesson 3's tiles of 32 x 32.
+# 3. `conv2` forward, once with one thread per output, once with lesson 6's tiles of 32 x 32.
 #    By what factor does the traffic fall?
 #    (Count all sectors that the warps' requests touch, as if no cache kept anything.)
 
@@ -204,7 +204,7 @@ for atomic in (False, True):
 # %% [markdown]
 # Per axis, 16 of the 6 x 3 pairs of output and tap lead to a pixel, the other 2 into the frame: 16 x 16 x 8 x 2 = 4,096.
 # <!-- holds: p.counters["atomic_lanes"] == 16 * 16 * 8 * 2 == 4_096 -->
-# The plain `+=` is right here by luck of the order, as in lesson 2; the hazard stays.
+# The plain `+=` is right here by luck of the order, as in lesson 4; the hazard stays.
 #
 # Atomics cure the race, at a price.
 # They are done in the L2 cache, where additions to one pixel wait for each other.
@@ -285,7 +285,7 @@ def product(j, k, c, r, s, dy, x, stride, padding):
 # %% [markdown]
 # **Exercise `gpu.conv2d_dw_kernel`**, what is new, in five lines.
 # Thread `t` adds up its share, the products `t`, `t + 128`, `t + 256`, ...: neighbours read neighbours.
-# Then `block_sum(share)` adds up the 128 shares, like lesson 2's tree, as a device function: every thread must call it, and gets the sum.
+# Then `block_sum(share)` adds up the 128 shares, like lesson 4's tree, as a device function: every thread must call it, and gets the sum.
 # One thread writes; nothing is atomic.
 # The picture shows the pixels of tap (0, 2), each with the `p,q` whose `dy` it meets.
 
@@ -410,7 +410,7 @@ print("equal within 1e-4:", np.allclose(*losses, rtol=1e-4, atol=0))
 # ## Measure
 #
 # Right is not fast.
-# The direct kernel is lesson 3's first kernel: a thread reads two numbers for every multiply-add.
+# The direct kernel is lesson 6's first kernel: a thread reads two numbers for every multiply-add.
 # There, tiles helped.
 # Can a convolution have them?
 # Lesson 1 made it a product, with the bias kept separate:
@@ -453,7 +453,7 @@ def build(x, R, S, stride, padding, cols):
 build = check("gpu.implicit_gemm_gather", build)
 
 # %% [markdown]
-# Now lesson 3's tiled kernel: the left factor is `w` as a matrix `[K, C R S]`, the right one would be `cols`, and is `pixel` instead.
+# Now lesson 6's tiled kernel: the left factor is `w` as a matrix `[K, C R S]`, the right one would be `cols`, and is `pixel` instead.
 # A block makes a tile of 32 channels `k` by 32 outputs `col`.
 # (`pixel_of` takes `pixel` from the kernel that `check` handed on: yours, or ours while yours is wrong.)
 
@@ -530,8 +530,8 @@ for name, launch in runs.items():
 #   But in the direct kernel the 32 lanes of a warp read the *same* weight, one sector for all: there its traffic was low before.
 # - **With a perfect cache they tie.**
 #   <!-- holds: traffic["direct", "perfect cache"] == traffic["implicit GEMM", "perfect cache"] -->
-#   And both read two numbers for each multiply-add, one kernel through L1, the other from shared memory: lesson 3's limits.
-#   What the product gains is lesson 4's ladder: a tile of 64 x 128 with its sums in registers asks L2 for 192 numbers for 8,192 multiply-adds, 21 FLOP per byte, and shared memory for far less.
+#   And both read two numbers for each multiply-add, one kernel through L1, the other from shared memory: lesson 6's limits.
+#   What the product gains is lesson 7's ladder: a tile of 64 x 128 with its sums in registers asks L2 for 192 numbers for 8,192 multiply-adds, 21 FLOP per byte, and shared memory for far less.
 #
 # One cost is not counted: `pixel` divides integers, and NVIDIA's GPUs have no instruction for that.
 # The next table says what their compiler makes of one division for a T4.
@@ -576,7 +576,7 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 # %% [markdown]
 # ## On trial
 #
-# No new claim: the kernels rest on [C24](1_gradients_and_convolutions.ipynb#C24), the sum with all its indices, [C34](2_threads_blocks_and_memory.ipynb#C34), the last index along the threads, and [C02](1_gradients_and_convolutions.ipynb#C02), the 1/N inside `dy`.
+# No new claim: the kernels rest on [C24](1_gradients_and_convolutions.ipynb#C24), the sum with all its indices, [C34](4_threads_blocks_and_memory.ipynb#C34), the last index along the threads, and [C02](1_gradients_and_convolutions.ipynb#C02), the 1/N inside `dy`.
 #
 # ## Recap
 #

@@ -1,4 +1,4 @@
-"""The solutions of lesson 01_gpu/5_convolution_kernels. Written by `labkit build` from
+"""The solutions of lesson 01_gpu/8_convolution_kernels. Written by `labkit build` from
 
 chapters/01_gpu/source/convolution_kernels/lesson.py
 

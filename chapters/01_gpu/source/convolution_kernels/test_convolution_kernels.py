@@ -20,7 +20,7 @@ from tests.night import others_by_night
 from tests.notebooks.running import Run
 
 PLANTED = Path(__file__).with_name("planted.py")
-NOTEBOOK = "chapters/01_gpu/5_convolution_kernels.ipynb"
+NOTEBOOK = "chapters/01_gpu/8_convolution_kernels.ipynb"
 PLACE, SCATTER = "def place", "def scatter"
 AUTOGRAD, NUDGED, TRAINED = "class Conv2d", "reference.gradcheck", "def train"
 TILED, TABLE, GUESSES = "def implicit_gemm", "compulsory_bytes", "figures.guesses"
@@ -28,7 +28,7 @@ TILED, TABLE, GUESSES = "def implicit_gemm", "compulsory_bytes", "figures.guesse
 
 @pytest.fixture(scope="module")
 def lesson():
-    return Run("01_gpu", "5_convolution_kernels")
+    return Run("01_gpu", "8_convolution_kernels")
 
 
 @pytest.fixture(scope="module")

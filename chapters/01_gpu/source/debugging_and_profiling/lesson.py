@@ -10,7 +10,7 @@
 #     name: python3
 #   labkit:
 #     title: Debugging and profiling
-#     number: 6
+#     number: 10
 #     minutes: 45
 #     needs: [numba]
 #     able: find out from the machine's evidence why a kernel is wrong or slow, and prove the repair
@@ -34,7 +34,7 @@
 #
 # The cases do not need each other: stop after any of them.
 # 45 minutes are meant with hints; without, plan two sittings.
-# You need lesson 2's words (warp, lane, sector, barrier, atomic) and lesson 4's (register, occupancy, the compiler's report).
+# You need lesson 4's words (warp, lane, sector, barrier, atomic) and lesson 7's (register, occupancy, the compiler's report).
 
 # %% tags=["setup"]
 # The setup cell: written by labkit build.
@@ -559,12 +559,12 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 
 # %% [markdown]
 # **The method: ask which resource runs out first; only needing less of it helps.**
-# (Lesson 4 showed the other side: a kernel with much work in each thread needs few warps.)
+# (Lesson 7 showed the other side: a kernel with much work in each thread needs few warps.)
 #
 # ## On trial
 #
 # No new claim today.
-# Two verdicts of lesson 2 helped: [C34](2_threads_blocks_and_memory.ipynb#C34), in case 3, where lanes walked along rows, and [C31](2_threads_blocks_and_memory.ipynb#C31), in case 2: what executes is a warp, and even its lanes may part.
+# Two verdicts of lesson 4 helped: [C34](4_threads_blocks_and_memory.ipynb#C34), in case 3, where lanes walked along rows, and [C31](4_threads_blocks_and_memory.ipynb#C31), in case 2: what executes is a warp, and even its lanes may part.
 #
 # ## Recap
 #

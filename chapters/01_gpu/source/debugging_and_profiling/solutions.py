@@ -1,4 +1,4 @@
-"""The solutions of lesson 01_gpu/6_debugging_and_profiling. Written by `labkit build` from
+"""The solutions of lesson 01_gpu/10_debugging_and_profiling. Written by `labkit build` from
 
 chapters/01_gpu/source/debugging_and_profiling/lesson.py
 

@@ -18,7 +18,7 @@ REPORT = "def report"
 
 @pytest.fixture(scope="module")
 def lesson():
-    return Run("01_gpu", "6_debugging_and_profiling")
+    return Run("01_gpu", "10_debugging_and_profiling")
 
 
 def with_change(lesson, words, old, new, **changed):

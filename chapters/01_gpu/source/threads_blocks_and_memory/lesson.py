@@ -10,7 +10,7 @@
 #     name: python3
 #   labkit:
 #     title: Threads, blocks and memory
-#     number: 2
+#     number: 4
 #     minutes: 45
 #     needs: [numba]
 #     able: write kernels for arrays of any size; count the memory they move; share data in a block; find races

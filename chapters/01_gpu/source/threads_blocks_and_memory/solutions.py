@@ -1,4 +1,4 @@
-"""The solutions of lesson 01_gpu/2_threads_blocks_and_memory. Written by `labkit build` from
+"""The solutions of lesson 01_gpu/4_threads_blocks_and_memory. Written by `labkit build` from
 
 chapters/01_gpu/source/threads_blocks_and_memory/lesson.py
 

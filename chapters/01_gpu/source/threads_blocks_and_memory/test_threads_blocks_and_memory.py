@@ -16,7 +16,7 @@ GUESSES = "figures.guesses"
 
 @pytest.fixture(scope="module")
 def lesson():
-    return Run("01_gpu", "2_threads_blocks_and_memory")
+    return Run("01_gpu", "4_threads_blocks_and_memory")
 
 
 def sectors(said):

@@ -10,7 +10,7 @@
 #     name: python3
 #   labkit:
 #     title: Tiles
-#     number: 3
+#     number: 6
 #     minutes: 54
 #     needs: [numba]
 #     able: "use each number more often once it is on the chip: in a tile of shared memory, and in registers"
@@ -24,7 +24,7 @@
 # Simon Boehm published how fast three programs run on an RTX A6000 (SGEMM_CUDA, 2023).
 # NVIDIA's library cuBLAS multiplies two large matrices at 23.2 TFLOP/s.
 # His first kernel reaches 0.309 TFLOP/s.
-# Coalesced as in lesson 2, the kernel reaches 1.99 TFLOP/s, but the library is still 12 times as fast.
+# Coalesced as in lesson 4, the kernel reaches 1.99 TFLOP/s, but the library is still 12 times as fast.
 # All three do the same multiplications, so what does a simple kernel spend its time on?
 #
 # ## What you will be able to do
@@ -114,7 +114,7 @@ tile_pictures.who_fetches(4, tile=2)
 @cuda.jit
 def matmul_coalesced(a, b, c):
     """a [M, K] @ b [K, N] -> c [M, N], float32; blocks of 32 x 8 threads"""
-    col, row = cuda.grid(2)  # x counts columns, so that a warp's lanes read neighbours (lesson 2)
+    col, row = cuda.grid(2)  # x counts columns, so that a warp's lanes read neighbours (lesson 4)
     if row < c.shape[0] and col < c.shape[1]:
         total = zero  # a float32: a Python 0.0 would make a float64 of the sum
         # STUB:
@@ -198,7 +198,7 @@ clock_pictures.clock_timeline()
 # In two clocks, the four parts could start the multiply-adds of $2 \cdot 4 = 8$ warps.
 # Two passes serve only one.
 # **With tiles alone, as the kernel is written, at least seven eighths of the arithmetic stand idle.**
-# (Compiled, ours has 64 reads for 32 multiply-adds, lesson 4's 40.)
+# (Compiled, ours has 64 reads for 32 multiply-adds, lesson 7's 40.)
 #
 # ### A patch in registers
 #

@@ -25,7 +25,7 @@ GFLOPS = {"naive": 309, "coalesced": 1986.5, "tile": 2980.3, "8 x 8": 15971.7, "
 
 @pytest.fixture(scope="module")
 def lesson():
-    return Run("01_gpu", "3_tiles")
+    return Run("01_gpu", "6_tiles")
 
 
 def numbers(text):
@@ -164,7 +164,7 @@ def test_a_compiler_keeps_the_patch_in_registers_and_may_join_reads_of_a_tile(le
     assert (tile.accesses["ld.shared.v4"], tile.accesses["ld.shared"], tile.fma) == (8, 32, 32)
     own = compile_report(lesson.namespace["matmul_tiled"], arrays, "sm_86")
     assert (own.accesses["ld.shared"], own.accesses.get("ld.shared.v4"), own.fma) == (64, None, 32)
-    assert "ours has 64 reads for 32 multiply-adds, lesson 4's 40" in SOURCE.read_text()
+    assert "ours has 64 reads for 32 multiply-adds, lesson 7's 40" in SOURCE.read_text()
 
 
 @pytest.mark.night(

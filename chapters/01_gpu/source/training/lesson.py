@@ -10,7 +10,7 @@
 #     name: python3
 #   labkit:
 #     title: Training
-#     number: 7
+#     number: 12
 #     minutes: 45
 #     needs: [torch, numba]
 #     able: train the ConvNet, with PyTorch's layers and with your own; save bytes and time, and say which
@@ -30,7 +30,7 @@
 # - count what 16-bit numbers and fused kernels save;
 # - train with a batch that does not fit into memory, and name the price.
 #
-# You need the layer costs and the roofline of lesson 1, and the kernels of lesson 2.
+# You need the layer costs and the roofline of lesson 1, and the kernels of lesson 4.
 # The section *When memory is short* can wait for another day.
 
 # %% tags=["setup"]
@@ -286,7 +286,7 @@ accumulate = check("gpu.accumulate", accumulate)
 #
 # Does your update train the real network?
 # `labkit.gpu.training.autograd.ConvNet` is the same network.
-# PyTorch remembers the order of the layers, but forward and backward are kernels of the course, such as those of lessons 3 and 4; `launches` counts them by layer.
+# PyTorch remembers the order of the layers, but forward and backward are kernels of the course, such as those of lessons 6 and 7; `launches` counts them by layer.
 # Three steps of 4 photographs, beside PyTorch:
 
 # %%

@@ -1,4 +1,4 @@
-"""The solutions of lesson 01_gpu/7_training. Written by `labkit build` from
+"""The solutions of lesson 01_gpu/12_training. Written by `labkit build` from
 
 chapters/01_gpu/source/training/lesson.py
 

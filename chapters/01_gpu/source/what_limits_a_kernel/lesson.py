@@ -10,7 +10,7 @@
 #     name: python3
 #   labkit:
 #     title: What limits a kernel
-#     number: 4
+#     number: 7
 #     minutes: 44
 #     needs: [numba]
 #     able: read the compiler's report and the occupancy; say what limits a kernel, and how far off the answer may be
@@ -20,7 +20,7 @@
 # %% [markdown]
 # # What limits a kernel
 #
-# **In lesson 3's tiled kernel, each number in a tile served 32 threads.
+# **In lesson 6's tiled kernel, each number in a tile served 32 threads.
 # But when Simon Boehm timed such a kernel on an RTX A6000, 92 % of the arithmetic stood idle.**
 # <!-- holds: round(100 * (1 - float(published["shared tile"]) / float(gpu.peak["fp32"]))) == 92 -->
 # The kernel reached 2.98 TFLOP/s, where the peak is 38.7 (SGEMM_CUDA, 2023).

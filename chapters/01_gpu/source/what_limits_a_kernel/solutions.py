@@ -1,4 +1,4 @@
-"""The solutions of lesson 01_gpu/4_what_limits_a_kernel. Written by `labkit build` from
+"""The solutions of lesson 01_gpu/7_what_limits_a_kernel. Written by `labkit build` from
 
 chapters/01_gpu/source/what_limits_a_kernel/lesson.py
 

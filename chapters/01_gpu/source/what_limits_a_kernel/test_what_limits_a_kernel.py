@@ -24,7 +24,7 @@ RIDGE = 38.7e12 / 768e9
 
 @pytest.fixture(scope="module")
 def lesson():
-    return Run("01_gpu", "4_what_limits_a_kernel")
+    return Run("01_gpu", "7_what_limits_a_kernel")
 
 
 def numbers(text):
