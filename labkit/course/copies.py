@@ -5,7 +5,8 @@
 
 The second form carries the first eight digits of the new source's SHA-256. A copy begins without
 outputs, so that nobody sees a result before predicting it; a solution keeps them, and is called
-1_x.solution.ipynb, so that its tab says what it is.
+1_x.solution.ipynb, so that its tab says what it is. A lesson is known by its name: where its number
+changed, the copy under the old number is still its copy.
 """
 
 import os
@@ -18,6 +19,7 @@ from labkit.course.generated import GeneratedFile
 from labkit.course.notebook import Notebook
 
 UPDATED = re.compile(r"(?P<stem>.+)\.updated-(?P<hash>[0-9a-f]{8})\.ipynb")
+NUMBERED = re.compile(r"\d+_(?P<name>.+?)(\.updated-[0-9a-f]{8})?\.ipynb")
 SOLUTION = re.compile(r"(?P<stem>.+)\.solution(?P<rest>(\.updated-[0-9a-f]{8})?\.ipynb)")
 SERVED = {".ipynb", ".md", ".png", ".svg", ".jpg"}  # what a learner opens; source/ stays behind
 
@@ -78,7 +80,7 @@ def of(config: Config, path: str) -> tuple[str, list[str]]:
     latest = version(original(config, path) or config.chapters / path)
     mine = _versions_of_copies(config, path)
     fresh = path
-    if mine:
+    if path in mine:
         fresh = PurePosixPath(path).with_suffix(f".updated-{latest[:8]}.ipynb").as_posix()
     up_to_date = [name for name, found in mine.items() if found == latest]
     current = up_to_date[0] if up_to_date else fresh
@@ -86,9 +88,34 @@ def of(config: Config, path: str) -> tuple[str, list[str]]:
     return current, others
 
 
+def of_lessons_gone(config: Config, chapter: str) -> list[str]:
+    """The learner's copies of a chapter's lessons that are no more, relative to work/.
+
+    A lesson goes when it is split or renamed. Notebooks of the learner's own are not among them.
+    """
+    found = []
+    for file in sorted((config.work / chapter).glob("*.ipynb")):
+        numbered = NUMBERED.fullmatch(file.name)
+        if not numbered or not version(file):
+            continue
+        if not (config.chapters / chapter / "source" / numbered["name"]).is_dir():
+            found.append(file.relative_to(config.work).as_posix())
+    return found
+
+
 def _versions_of_copies(config: Config, path: str) -> dict[str, str]:
-    """Each of the learner's copies of a lesson, the first one first: its version, "" if broken."""
+    """Each of the learner's copies of a lesson, the first one first: its version, "" if broken.
+
+    Those that were made when the lesson had another number come last.
+    """
     first = config.work / path
-    files = [first, *sorted(first.parent.glob(f"{first.stem}.updated-*.ipynb"))]
-    copies = [file for file in files if file.is_file()]
-    return {copy.relative_to(config.work).as_posix(): version(copy) for copy in copies}
+    name = first.name.partition("_")[2]
+    same = [f for f in sorted(first.parent.glob("*.ipynb")) if _is_copy_of(f.name, name)]
+    same.sort(key=lambda file: (not file.name.startswith(f"{first.stem}."), file != first))
+    return {copy.relative_to(config.work).as_posix(): version(copy) for copy in same}
+
+
+def _is_copy_of(file: str, name: str) -> bool:
+    """Whether a file is called `<number>_<name>`, with or without the mark of an update."""
+    numbered = NUMBERED.fullmatch(file)
+    return bool(numbered) and f"{numbered['name']}.ipynb" == name

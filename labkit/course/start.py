@@ -44,6 +44,8 @@ def _chapter(config: Config, chapter: Chapter) -> list[str]:
     parts.append(TEXTS["start_page"]["table"] + "".join(rows))
     for lesson in lessons:
         parts += _notes(config, lesson)
+    for gone in copies.of_lessons_gone(config, chapter.folder):
+        parts.append(TEXTS["start_page"]["gone"].format(copy=gone))
     return parts
 
 

@@ -109,6 +109,40 @@ def test_the_start_page_keeps_earlier_work_in_sight(course, store):
     assert f"[A tiny lesson]({new})" in page and f"Your work stays in [{LESSON}]" in page
 
 
+def test_a_copy_follows_its_lesson_to_another_number(course, store):
+    """The lesson is the same, so the copy under the old number is what its link opens."""
+    copies.ensure(config(course), LESSON)
+    renumber(course, 3)
+    page = start.page(config(course))
+    assert f"| 3 | [A tiny lesson]({LESSON})" in page and "changed since" not in page
+    mine = course / "work" / LESSON
+    mine.write_text(mine.read_text().replace('"source_sha256": "', '"source_sha256": "0'))
+    page = start.page(config(course))
+    assert "| 3 | [A tiny lesson](01_gpu/3_tiny.ipynb)" in page
+    assert f"Your work stays in [{LESSON}]({LESSON})" in page
+    copies.ensure(config(course), "01_gpu/3_tiny.ipynb")
+    assert "| 3 | [A tiny lesson](01_gpu/3_tiny.ipynb)" in start.page(config(course))
+
+
+def renumber(course, number):
+    """Give the tiny lesson another place in its chapter, with nothing else changed."""
+    source = course / "chapters/01_gpu/source/tiny/lesson.py"
+    source.write_text(source.read_text().replace("number: 1,", f"number: {number},"))
+    for folder in ("01_gpu", "01_gpu/solutions"):
+        notebook = course / "chapters" / folder / "1_tiny.ipynb"
+        notebook.rename(notebook.with_name(f"{number}_tiny.ipynb"))
+
+
+def test_a_copy_of_a_lesson_that_is_gone_stays_in_sight(course, store):
+    copies.ensure(config(course), LESSON)
+    (course / "work/01_gpu/2_mine.ipynb").write_text("{}")  # a notebook of the learner's own
+    old = (course / "work" / LESSON).rename(course / "work/01_gpu/1_tiny_and_large.ipynb")
+    page = start.page(config(course))
+    link = "[01_gpu/1_tiny_and_large.ipynb](01_gpu/1_tiny_and_large.ipynb)"
+    assert f"{link} is your copy of a lesson that is now divided" in page
+    assert "2_mine" not in page and old.exists()
+
+
 def test_the_start_page_names_a_broken_copy(course, store):
     mine = course / "work" / LESSON
     mine.parent.mkdir(parents=True)
