@@ -18,6 +18,8 @@ kernels/          Kernels that a network is made of, each readable beside its fo
 ladder            The matmul ladder as a whole: what its kernels count, and tables of it.
 ladder_speeds     How fast the matmul ladder is: as predicted, as published, and as measured on this
                   machine.
+linker            NVIDIA's linker, which makes machine code of PTX: nvJitLink, by its binding
+                  `cuda.bindings`.
 occupancy_limits  Occupancy: how many blocks of a kernel one multiprocessor (SM) holds at a time,
                   and why no more.
 pictures          Pictures of a launch: who touches which cell, a warp's sectors, the banks, a

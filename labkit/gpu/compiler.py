@@ -15,6 +15,7 @@ from unittest.mock import patch
 
 from labkit.gpu.compiled_kernel import CompileReport, report
 from labkit.gpu.device import lend_row_stack
+from labkit.gpu.linker import linked
 from numba_simt.extensions import mma, vector
 
 BOUNDS = ("launch_bounds", "max_registers")  # options that are numbers
@@ -30,7 +31,7 @@ def compile_report(
     `options` are those of cuda.jit that change code: fastmath, launch_bounds, max_registers.
     Raises ImportError without the compiler, ValueError for what it does not know or refuses.
     """
-    cuda, core, archs = _toolkit()
+    cuda, archs = _toolkit()
     if arch not in archs:
         raise ValueError(f"{arch!r} is no architecture this compiler knows: {', '.join(archs)}.")
     function = getattr(kernel, "py_func", kernel)
@@ -42,14 +43,11 @@ def compile_report(
     limit = options.pop("max_registers", None)
     try:
         ptx = _ptx(cuda, function, signature, arch, options)
-        linking = core.LinkerOptions(arch=arch, verbose=True, max_register_count=limit)
-        code = core.ObjectCode.from_ptx(ptx.encode())
-        linker = core.Linker(code, options=linking)
-        linker.link("cubin")
+        log = linked(ptx, arch, limit)
     except Exception as error:  # of Numba, NVVM or nvJitLink
         name = getattr(function, "__name__", function)
         raise ValueError(f"{name}: {_without_noise(error)}") from error
-    return report(function, arch, ptx, linker.get_info_log())
+    return report(function, arch, ptx, log)
 
 
 def _check_bounds(options: dict[str, Any]) -> None:
@@ -85,11 +83,11 @@ def _without_noise(error: Exception) -> str:
     return " ".join(said.split())
 
 
-def _toolkit() -> tuple[Any, Any, list[str]]:
-    """numba.cuda, cuda.core with the linker, and the architectures they know."""
+def _toolkit() -> tuple[Any, list[str]]:
+    """numba.cuda, and the architectures that it and the linker know."""
     try:
         import_module("numba_cuda")
-        core = import_module("cuda.core")
+        import_module("cuda.bindings.nvjitlink")
         nvrtc = import_module("cuda.bindings.nvrtc")
         _, numbers = nvrtc.nvrtcGetSupportedArchs()
         cuda = import_module("numba.cuda")
@@ -103,7 +101,7 @@ def _toolkit() -> tuple[Any, Any, list[str]]:
         install = "Install it: pip install 'numba-cuda[cu13]' (Linux or Windows; it needs no GPU)."
         raise ImportError(f"{missing} {install}") from error
     archs = [f"sm_{number}" for number in numbers]
-    return cuda, core, archs
+    return cuda, archs
 
 
 def _types(signature: Any) -> tuple:

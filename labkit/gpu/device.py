@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import Any
 from unittest.mock import patch
 
+from labkit.gpu import linker
 from labkit.machine_probe import ThisMachine
 from numba_simt.extensions import mma, vector
 
@@ -32,7 +33,12 @@ def obstacle(here: ThisMachine) -> str:
     try:
         from numba import cuda
 
-        why = _too_old(cuda, here) or _not_started(cuda, install) or _too_simple(cuda)
+        why = (
+            _too_old(cuda, here)
+            or _not_started(cuda, install)
+            or _too_simple(cuda)
+            or _older_than_its_ptx(cuda, here)
+        )
         if not why:
             lend_row_stack()
             vector.register()
@@ -109,6 +115,22 @@ def _too_simple(cuda: Any) -> str:
         " Run: pip install 'numba-cuda[cu12]' (labkit's extra cu12)." if has >= least_for_12 else ""
     )
     return f"{said} {_version(least)} on.{do}"
+
+
+def _older_than_its_ptx(cuda: Any, here: ThisMachine) -> str:
+    """Within one major version a driver takes newer machine code, but no newer PTX.
+
+    NVIDIA, "CUDA Compatibility", *Minor Version Compatibility*. Numba hands over machine code
+    where nvJitLink makes it.
+    """
+    compiles = cuda.runtime.get_version()
+    knows = cuda.cudadrv.driver.driver.get_version()
+    if knows >= compiles or linker.is_here():
+        return ""
+    its = f"its driver {here.driver}".strip()
+    ptx = f"{its} takes PTX of CUDA {_version(knows)}, and Numba makes that of {_version(compiles)}"
+    package = f"nvidia-nvjitlink-cu{compiles[0]}" if compiles[0] < 13 else "nvidia-nvjitlink"
+    return f"{ptx}. Run: pip install {package} (NVIDIA's linker), or update the driver."
 
 
 def _version(capability: tuple[int, int]) -> str:

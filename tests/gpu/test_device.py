@@ -8,7 +8,7 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
-from labkit.gpu import device
+from labkit.gpu import device, linker
 from labkit.gpu.device import obstacle
 from labkit.machine_probe import this_machine
 from numba_simt.extensions import mma, vector
@@ -95,15 +95,32 @@ def test_each_obstacle_is_a_sentence(install, answers, says):
     "answers",
     [
         {},
-        {"knows": (12, 2), "compiles": (12, 9)},  # within one major version all fit
+        {"knows": (12, 2), "compiles": (12, 9)},  # within one major version machine code fits
         {"knows": (13, 0), "compiles": (12, 9), "gpu": (6, 0)},
         {"knows": (13, 0), "compiles": (13, 2), "gpu": (9, 0)},
     ],
 )
-def test_where_all_fits_there_is_none_and_numba_learns_our_functions(install, answers):
+def test_where_all_fits_there_is_none_and_numba_learns_our_functions(install, monkeypatch, answers):
     taught = install(numba_cuda(**answers))
+    monkeypatch.setattr(linker, "is_here", lambda: True)
     assert obstacle(replace(T4, driver="")) == ""
     assert taught == [vector, mma]
+
+
+@pytest.mark.parametrize(
+    ("knows", "compiles", "package"),
+    [((12, 2), (12, 9), "nvidia-nvjitlink-cu12"), ((13, 0), (13, 2), "nvidia-nvjitlink ")],
+)
+def test_without_the_linker_a_driver_takes_no_newer_ptx(
+    install, monkeypatch, knows, compiles, package
+):
+    taught = install(numba_cuda(knows=knows, compiles=compiles, gpu=(9, 0)))
+    monkeypatch.setitem(sys.modules, "cuda.bindings.nvjitlink", None)
+    said = obstacle(replace(T4, driver="590.1" if knows[0] > 12 else "535.104.05"))
+    assert f"takes PTX of CUDA {knows[0]}.{knows[1]}" in said and f"pip install {package}" in said
+    assert not taught
+    monkeypatch.setattr(linker, "is_here", lambda: True)
+    assert obstacle(replace(T4, driver="")) == ""
 
 
 def test_newer_libraries_of_an_older_driver_count(install):

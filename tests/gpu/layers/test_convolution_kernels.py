@@ -188,7 +188,7 @@ def test_implicit_gemm_moves_less():
 
 def assert_compiles_well(kernel, signature, arch):
     pytest.importorskip("numba_cuda")
-    pytest.importorskip("cuda.core")
+    pytest.importorskip("cuda.bindings.nvjitlink")
     report = compile_report(kernel, signature, arch)
     assert not (report.spills or report.fp64 or report.local_bytes or report.lint), report
     return report

@@ -11,6 +11,7 @@ from numba import float32, uint32
 
 from labkit.gpu import compile_report, mma_m16n8k16, profile
 from labkit.gpu.kernels.tensor_core import plan_tensor_core, tensor_core
+from labkit.gpu.linker import linked
 from numba_simt import cuda
 from numba_simt.errors import CompileError
 from numba_simt.execution.hazards import HazardError
@@ -229,19 +230,15 @@ NEEDED = {  # of PTX, what the sentence says of an sm_75: the instruction, and w
 @pytest.mark.parametrize("instruction", NEEDED)
 def test_the_sentence_is_true(instruction):
     """NVIDIA's linker is asked, for both architectures."""
-    core = pytest.importorskip("cuda.core")
-    pytest.importorskip("numba_cuda")
+    pytest.importorskip("cuda.bindings.nvjitlink")
     line = instruction.replace("{f}", "{%f0,%f1,%f2,%f3}").replace("{r}", "{%r0,%r1,%r2,%r3}")
 
     def links(arch):
         registers = ".reg .f32 %f<4>; .reg .b32 %r<4>; .reg .b64 %d<1>;"
         head = f".version 8.0\n.target {arch}\n.address_size 64\n"
-        code = core.ObjectCode.from_ptx(
-            f"{head}.visible .entry k() {{ {registers} {line} ret; }}".encode()
-        )
         try:
-            core.Linker(code, options=core.LinkerOptions(arch=arch)).link("cubin")
-        except Exception as error:
+            linked(f"{head}.visible .entry k() {{ {registers} {line} ret; }}", arch)
+        except ValueError as error:
             assert "requires .target sm_80 or higher" in str(error)
             return False
         return True
