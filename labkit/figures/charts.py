@@ -111,7 +111,7 @@ def image_grid(
         axes.axis("off")
     for axes, image, caption, is_wrong in zip(places, images, captions, wrong, strict=False):
         _draw_image(axes, image, caption, is_wrong)
-    show(figure, alt)
+    show(figure, alt, photographs=True)
 
 
 def _draw_image(axes: Axes, image: np.ndarray, caption: str, is_wrong: bool) -> None:

@@ -1,7 +1,7 @@
 """One style for every figure of the course, and the one way to show it.
 
-The background is an opaque, nearly white card, so a figure reads the same in a light and in a dark
-theme. The palette steps in lightness as well as in hue, and every series also differs in marker or
+The background is an opaque, nearly white card, so a figure reads the same wherever it is shown. The
+palette steps in lightness as well as in hue, and every series also differs in marker or
 label, so it survives greyscale and colour blindness. Matplotlib loads with the first figure.
 """
 
@@ -68,8 +68,11 @@ def canvas(
         return figure, figure.subplots(rows, columns, **options)
 
 
-def show(figure: Figure, alt: str) -> None:
+def show(figure: Figure, alt: str, photographs: bool = False) -> None:
     """Display `figure` with the alt text `alt`; outside a notebook, print the alt text.
+
+    In a dark theme JupyterLab shows it with dark and light exchanged
+    (labkit/course/jupyter/custom), but not `photographs`.
 
     The alt text is also the plain-text form of the output: a screen reader, a terminal and the
     notebook tests all read the same sentence. It says what the picture shows.
@@ -84,7 +87,10 @@ def show(figure: Figure, alt: str) -> None:
     from IPython.display import display
 
     data = {"image/png": base64.b64encode(png(figure)).decode(), "text/plain": alt}
-    display(data, raw=True, metadata={"image/png": {"alt": alt}})
+    metadata = {"image/png": {"alt": alt}}
+    if photographs:
+        metadata["needs_background"] = "light"
+    display(data, raw=True, metadata=metadata)
 
 
 def png(figure: Figure) -> bytes:

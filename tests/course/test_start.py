@@ -230,14 +230,28 @@ def test_the_lab_has_an_address_by_number(course, monkeypatch, words):
     assert ("--ServerApp.ip=127.0.0.1" in calls[0]) == (not words)
 
 
-def test_a_cookie_opens_one_lab_alone():
+def server_settings():
     from traitlets.config import PyFileConfigLoader
 
-    def secret():
-        file = "jupyter_server_config.py"
-        return PyFileConfigLoader(file, str(lab.SETTINGS)).load_config().ServerApp.cookie_secret
+    loader = PyFileConfigLoader("jupyter_server_config.py", str(lab.SETTINGS))
+    return loader.load_config().ServerApp
 
-    assert len(secret()) == 32 and secret() != secret()
+
+def test_a_cookie_opens_one_lab_alone():
+    secret = server_settings().cookie_secret
+    assert len(secret) == 32 and secret != server_settings().cookie_secret
+
+
+def test_jupyter_finds_the_stylesheet(course, monkeypatch):
+    """The learner's own is looked for after ours."""
+    calls = []
+    monkeypatch.setattr(os, "execve", lambda *call: calls.append(call[1]))
+    lab.lab(config(course))
+    assert "--LabApp.custom_css=True" in calls[0]
+    ours, theirs = map(Path, server_settings().tornado_settings["static_custom_path"])
+    assert ours.parent == lab.SETTINGS
+    assert "jp-needs-light-background" in (ours / "custom.css").read_text()
+    assert theirs.name == "custom"
 
 
 @pytest.mark.parametrize(

@@ -32,8 +32,11 @@ def test_in_a_notebook_the_picture_carries_its_alt_text(monkeypatch):
     monkeypatch.setattr(IPython.display, "display", lambda data, **kw: shown.append((data, kw)))
     figure, _ = figures.canvas(2, 1)
     figures.show(figure, "An empty pair of axes.")
-    (data, options), *rest = shown
-    assert not rest
+    figures.image_grid(
+        np.zeros((2, 3, 4, 4), np.uint8), ["a", "b"], [0, 0], "Two black photos side by side."
+    )
+    (data, options), (_, of_photographs) = shown
+    assert of_photographs["metadata"]["needs_background"] == "light"  # a dark theme leaves them
     assert data["text/plain"] == "An empty pair of axes."
     assert data["image/png"].startswith("iVBOR")  # base64 of the PNG signature
     assert options["metadata"] == {"image/png": {"alt": "An empty pair of axes."}}

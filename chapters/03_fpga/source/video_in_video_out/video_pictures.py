@@ -40,7 +40,9 @@ def row(pictures: Mapping[str, np.ndarray]) -> None:
         place.set_title(name)
         place.set_axis_off()
     figure.get_layout_engine().set(h_pad=0.06)
-    show(figure, f"Pictures of {width} x {height} pixels side by side: {', '.join(pictures)}.")
+    sizes = f"{width} x {height} pixels"
+    alt = f"Pictures of {sizes} side by side: {', '.join(pictures)}."
+    show(figure, alt, photographs=True)
 
 
 def exact(grey: np.ndarray, kernel: np.ndarray) -> np.ndarray:
