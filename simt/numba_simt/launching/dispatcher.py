@@ -23,7 +23,7 @@ OPTIONS = (  # they steer the hardware's compiler: no effect here
     *("max_registers", "launch_bounds", "shared_memory_carveout"),
 )
 CARVEOUTS = ("default", "maxl1", "maxshared")
-# Who looks on: runs each launch(configuration, arguments), and keeps what it shows. `command` has one.
+# Who looks on (`command` does): runs launch(configuration, arguments), and keeps what it shows.
 onlooker: Callable | None = None
 _STORES = {OP[name]: column(name, "array") for name in ("ST", "STV", *ATOMICS)}
 
