@@ -117,7 +117,7 @@ def pytest_runtest_makereport(
         report.longrepr = str(call.excinfo.value)
     elif call.when == "call" and session.findings:
         report.sections.append(("numba-simt", _text(_summary(item.config, session, item.nodeid))))
-    if call.when == "teardown":
+    if call.when == "teardown" and (session.kernels or session.refusals):
         report.user_properties.append((KEY, _packed(session)))
     return report
 
@@ -164,7 +164,7 @@ def _text(summary: Summary) -> str:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """All findings once, with the numbers; and the files that were asked for."""
+    """Each finding in a line, with the numbers; and the files that were asked for."""
     if _stack not in config.stash:
         return
     session = config.stash[_all]
@@ -175,7 +175,8 @@ def pytest_terminal_summary(
                     _unpack(text, session)
     summary = _summary(config, session, "pytest")
     terminalreporter.section("numba-simt")
-    terminalreporter.write_line(_text(summary))
+    for line in terminal.brief(summary):
+        terminalreporter.write_line(line)
     for option, written in _FILES.items():
         if path := config.getoption(option):
             Path(path).write_text(written(summary), "utf-8")

@@ -75,7 +75,7 @@ def _execute(program: Program) -> None:
     if program.module:
         runpy.run_module(program.name, run_name="__main__", alter_sys=True)
     elif program.cells is None:
-        runpy.run_path(program.name, run_name="__main__")
+        runpy.run_path(os.path.abspath(program.name), run_name="__main__")
     else:
         _run_cells(program)
 

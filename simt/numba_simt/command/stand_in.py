@@ -15,13 +15,17 @@ from importlib.util import find_spec
 from typing import NoReturn
 
 from numba_simt import cuda
-from numba_simt.errors import Missing
+from numba_simt.errors import KernelError, Missing
 
 NAME = "numba.cuda"
 # Modules of numba.cuda that the machine has, and what stands for them.
 SUBMODULES = {"random": "numba_simt.random", "types": "numba.core.types"}
 OTHERS = {"cupy": "numba_simt.cupy"}  # packages that would need a GPU
 UFUNCS = ("vectorize", "guvectorize")
+
+
+class MissingModule(KernelError, ModuleNotFoundError):
+    """An import from numba.cuda of what the machine does not have."""
 
 
 @contextmanager
@@ -72,12 +76,16 @@ def _submodules() -> dict[str, object]:
 
 
 class _Finder:
-    """Asked for whatever is not in sys.modules: says that a module of numba.cuda is missing."""
+    """Asked for whatever is not in sys.modules: says what of numba.cuda is missing.
+
+    `from numba.cuda import x` asks for a module x, too, of the package as its module calls itself.
+    """
 
     def find_spec(self, name: str, path: object, target: object = None) -> ModuleSpec | None:
         """Of a package that the machine has in place of another one; else nothing."""
-        if name.startswith(f"{NAME}."):
-            _missing(name)
+        package, _, leaf = name.rpartition(".")
+        if package == cuda.__name__ or name.startswith(f"{NAME}."):
+            _refuse(name, leaf)
         if name in OTHERS and _has(name):
             return ModuleSpec(name, _Loader(), is_package=True)
         return None
@@ -94,10 +102,17 @@ class _Loader:
         """It is executed already."""
 
 
-def _missing(name: str) -> NoReturn:
-    raise ModuleNotFoundError(
-        f"The SIMT machine has no {name}; README.md of numba-simt says what it has.", name=name
-    )
+def _refuse(name: str, leaf: str) -> NoReturn:
+    """MissingModule, in the words that the stand-in has for a name that it lacks."""
+    if name.startswith(f"{NAME}."):
+        raise MissingModule(
+            f"The SIMT machine has no {name}: README.md of numba-simt says what it has."
+        )
+    try:
+        getattr(cuda, leaf)
+    except AttributeError as error:
+        raise MissingModule(str(error)) from None
+    raise MissingModule(f"cuda.{leaf} is no module.")
 
 
 def _for_both(name: str, numbas: Callable) -> Callable:

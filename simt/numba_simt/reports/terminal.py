@@ -49,6 +49,18 @@ def write(summary: Summary, stream: TextIO, quiet: bool = False, counters: bool 
         print(fill(line, width, subsequent_indent="  "), file=stream)
 
 
+def brief(summary: Summary) -> Iterator[str]:
+    """The verdict, a line for each finding and refusal, and the numbers."""
+    yield summary.verdict
+    for one in summary.findings:
+        seen = f"{plural(one.count, 'time')} in {plural(one.launches, 'launch')}"
+        kind = f"{one.severity}: {one.kind.replace('_', ' ')}"
+        yield f"{one.shown_file}:{one.line}: {kind} in `{one.kernel}`, {seen}"
+    for refusal in summary.refusals:
+        yield f"{shown_path(refusal.file)}:{refusal.line}: refused: {refusal.sentence}"
+    yield from _numbers(summary)
+
+
 def _blocks(summary: Summary, paint: Paint, width: int) -> Iterator[str]:
     for finding in summary.findings:
         yield "\n".join(finding_lines(finding, paint, width))

@@ -10,6 +10,7 @@ from numba_simt.program import Program
 ELEMENTS = 4  # that a finding names
 ERROR, WARNING, NOTE = SEVERITIES = ("error", "warning", "note")
 Place = tuple[int, int, int]
+_NOWHERE = ("out_of_bounds",)  # kinds that are at no element of an array
 
 
 @dataclass
@@ -99,8 +100,8 @@ def finding_of(hazard: object, launch: Launch) -> Finding:
         other_text=_text(program, file, hazard.other_line),
         threads=[_named(one, launch) for one in threads if one],
         launch=str(launch),
-        elements=[hazard.address] if hazard.address else [],
-        count=hazard.count,
+        elements=[hazard.address] if hazard.address and hazard.kind not in _NOWHERE else [],
+        count=max(1, hazard.count),  # what stops a kernel is not counted by the machine
         launches=1,
     )
 
