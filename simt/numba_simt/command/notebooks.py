@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 _TIMES = ("time", "timeit", "capture", "prun")  # magics whose body is Python
 _LINE = re.compile(r"(?P<indent>\s*)(?:[%!]|\w+\s*=\s*[%!]).*|(?P<indent2>\s*)[\w.]+\?+\s*")
-_TIMED = re.compile(rf"(\s*)%(?:{'|'.join(_TIMES)})\s+(?:-\S+\s+)*(?P<code>.*)")
+_TIMED = re.compile(rf"(\s*)%(?:{'|'.join(_TIMES)})\s+(?:-\w+(?:\s+\d+)?\s+)*(?P<code>.*)")
 
 
 class Cell(NamedTuple):

@@ -5,6 +5,7 @@ import os
 import runpy
 import sys
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -72,22 +73,25 @@ def _folder(name: str) -> str:
 
 
 def _execute(program: Program) -> None:
+    path = Path(os.path.abspath(program.name))
     if program.module:
         runpy.run_module(program.name, run_name="__main__", alter_sys=True)
+    elif path.is_dir():
+        runpy.run_path(str(path), run_name="__main__")
     elif program.cells is None:
-        runpy.run_path(os.path.abspath(program.name), run_name="__main__")
+        _run_in_main([(path.read_bytes(), str(path))], path)
     else:
-        _run_cells(program)
+        os.environ.setdefault("MPLBACKEND", "Agg")  # no window opens for pictures
+        _run_in_main([(cell.code, cell.file) for cell in program.cells], path, display=print)
 
 
-def _run_cells(program: Program) -> None:
-    """The cells, one after the other, in one module; no window opens for pictures."""
-    os.environ.setdefault("MPLBACKEND", "Agg")
+def _run_in_main(texts: Iterable[tuple[str | bytes, str]], path: Path, **names: object) -> None:
+    """Texts with their file names, one after the other, in a fresh module __main__."""
     main = ModuleType("__main__")
-    main.__dict__.update(__builtins__=builtins, display=print)
+    main.__dict__.update(__builtins__=builtins, __file__=str(path), **names)
     sys.modules["__main__"] = main
-    for cell in program.cells:
-        exec(compile(cell.code, cell.file, "exec"), main.__dict__)
+    for text, file in texts:
+        exec(compile(text, file, "exec"), main.__dict__)
 
 
 def _wait_for_threads() -> None:
