@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
+from types import SimpleNamespace
 from typing import NoReturn
 
 from numba_simt import cuda
@@ -19,7 +20,11 @@ from numba_simt.errors import KernelError, Missing
 
 NAME = "numba.cuda"
 # Modules of numba.cuda that the machine has, and what stands for them.
-SUBMODULES = {"random": "numba_simt.random", "types": "numba.core.types"}
+SUBMODULES = {
+    "cudadrv": "numba_simt.cudadrv",
+    "random": "numba_simt.random",
+    "types": "numba.core.types",
+}
 OTHERS = {"cupy": "numba_simt.cupy"}  # packages that would need a GPU
 UFUNCS = ("vectorize", "guvectorize")
 
@@ -43,7 +48,7 @@ def standing_in() -> Iterator[None]:
     sys.modules[NAME] = numba.cuda = cuda
     submodules = _submodules()
     sys.modules.update({f"{NAME}.{name}": module for name, module in submodules.items()})
-    added = [name for name in submodules if name not in vars(cuda)]
+    added = [name for name in submodules if "." not in name and name not in vars(cuda)]
     for name in added:
         setattr(cuda, name, submodules[name])
     for name in UFUNCS:
@@ -72,7 +77,14 @@ def _has(package: str) -> bool:
 def _submodules() -> dict[str, object]:
     """What `import numba.cuda.X` finds: a module, or the name of numba_simt.cuda."""
     found = {name: one for name, one in SUBMODULES.items() if find_spec(one)}
-    return {name: import_module(one) for name, one in found.items()} | {"libdevice": cuda.libdevice}
+    modules = {name: import_module(one) for name, one in found.items()}
+    parts = {
+        f"{name}.{part}": thing
+        for name, module in modules.items()
+        for part, thing in vars(module).items()
+        if isinstance(thing, SimpleNamespace)  # as `import numba.cuda.cudadrv.driver` has it
+    }
+    return modules | parts | {"libdevice": cuda.libdevice}
 
 
 class _Finder:

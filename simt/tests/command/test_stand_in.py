@@ -1,7 +1,9 @@
 """Every way to import numba.cuda gives the machine, and afterwards Numba's own again."""
 
 import importlib
+import importlib.machinery
 import sys
+import types
 
 import numba
 import numpy as np
@@ -94,3 +96,19 @@ def test_another_package_is_given_where_the_machine_has_one(monkeypatch, tmp_pat
 
         assert cupy.asarray == "ours"
     assert sys.modules["cupy"] is real
+
+
+def test_a_part_of_a_submodule_is_imported_by_its_name(monkeypatch):
+    made = types.ModuleType("numba_simt_driver_of_a_test")
+    made.driver = types.SimpleNamespace(Device="ours")
+    made.__spec__ = importlib.machinery.ModuleSpec(made.__name__, None)
+    monkeypatch.setitem(sys.modules, made.__name__, made)
+    stand_in = importlib.import_module("numba_simt.command.stand_in")
+    monkeypatch.setattr(stand_in, "SUBMODULES", {"cudadrv": made.__name__})
+    with standing_in():
+        names = {}
+        exec(
+            "import numba.cuda.cudadrv.driver\nfrom numba.cuda.cudadrv.driver import Device", names
+        )
+        exec("from numba.cuda import cudadrv", names)
+    assert names["Device"] == "ours" and names["cudadrv"] is made
