@@ -25,6 +25,7 @@ KEY = "numba_simt"  # of what a test's report carries
 _FILES = {"simt_json": json_report.as_json, "simt_sarif": sarif.as_sarif}
 _stack = pytest.StashKey[ExitStack]()
 _all = pytest.StashKey[Session]()
+_told = pytest.StashKey[int]()  # how many findings a test's reports have so far
 _rules = pytest.StashKey[list[Rule]]()
 
 
@@ -50,7 +51,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def _wanted(config: pytest.Config) -> bool:
-    return bool(config.known_args_namespace.simt or config.getini("simt"))
+    return bool(getattr(config.known_args_namespace, "simt", False) or config.getini("simt"))
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -96,12 +97,28 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Fails a test that passed, where its launches show an error; the report says which."""
-    found = yield
-    if _all in item.stash:
-        summary = _summary(item.config, item.stash[_all], item.nodeid)
-        if summary.failed:
-            raise HazardFound(_text(summary))
-    return found
+    return (yield from _judged(item))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    """The same for launches of its tear-down."""
+    return (yield from _judged(item))
+
+
+def _judged(item: pytest.Item) -> Iterator[None]:
+    """Runs a phase; HazardFound where it passed, and an error is found that was not told yet."""
+    told = item.stash.get(_told, 0)
+    summary = None
+    try:
+        done = yield
+    finally:
+        if _all in item.stash:
+            summary = _summary(item.config, item.stash[_all], item.nodeid)
+            item.stash[_told] = len(summary.findings)
+    if summary and summary.failed and len(summary.findings) > told:
+        raise HazardFound(_text(summary))
+    return done
 
 
 @pytest.hookimpl(wrapper=True)

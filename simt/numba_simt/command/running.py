@@ -91,7 +91,7 @@ def _run_in_main(texts: Iterable[tuple[str | bytes, str]], path: Path, **names: 
     main.__dict__.update(__builtins__=builtins, __file__=str(path), **names)
     sys.modules["__main__"] = main
     for text, file in texts:
-        exec(compile(text, file, "exec"), main.__dict__)
+        exec(compile(text, file, "exec", dont_inherit=True), main.__dict__)
 
 
 def _wait_for_threads() -> None:

@@ -49,6 +49,16 @@ def filled():
 
 def test_with_a_racy_fixture(filled):
     assert filled.sum() == 0
+
+
+@pytest.fixture
+def cleared():
+    yield
+    count[1, 64](np.zeros(64, np.int64), np.zeros(1))
+
+
+def test_with_a_racy_tear_down(cleared):
+    pass
 """
 KERNELS = """\
 from numba import cuda
@@ -95,13 +105,16 @@ def test_each_test_has_its_own_findings(project, processes):
     failed = set(re.findall(r"^FAILED test_kernels\.py::(\w+)", said, re.MULTILINE))
     racy = {"test_racy", "test_stopped", "test_with_a_racy_fixture"}
     assert failed == racy | {"test_of_its_own_fault"}
+    assert re.findall(r"^ERROR test_kernels\.py::(\w+)", said, re.MULTILINE) == [
+        "test_with_a_racy_tear_down"
+    ]
     assert "E       assert 1 == 2" in said
     end = said.rpartition("= numba-simt =")[2]
-    assert re.search(r"kernels\.py:8: error: race in `count`, \d+ times in 2 launches", end)
+    assert re.search(r"kernels\.py:8: error: race in `count`, \d+ times in 3 launches", end)
     assert "kernels.py:13: error: out of bounds in `fill`" in end
-    assert "2 kernels, 9 launches: 7 watched, 2 plain." in end  # of five alike, three are watched
+    assert "2 kernels, 10 launches: 8 watched, 2 plain." in end  # of five alike, three are watched
     told = json.loads((project / "o.json").read_text())
-    assert told["launches"] == {"watched": 7, "plain": 2}
+    assert told["launches"] == {"watched": 8, "plain": 2}
     assert json.loads((project / "o.sarif").read_text())["version"] == "2.1.0"
 
 
