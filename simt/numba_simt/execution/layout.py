@@ -198,8 +198,8 @@ def _shift(itemsize: int) -> int:
 
 def _extent(array: np.ndarray) -> tuple[int, int]:
     """Address of the first byte, and the number of bytes, from the first to the last element."""
-    if not array.size:
-        return array.ctypes.data, 0
+    if array.flags.forc or not array.size:
+        return array.ctypes.data, array.nbytes
     reach = [(n - 1) * stride for n, stride in zip(array.shape, array.strides, strict=True)]
     below = sum(r for r in reach if r < 0)
     return array.ctypes.data + below, sum(abs(r) for r in reach) + array.itemsize

@@ -6,6 +6,7 @@ came to its end.
 
 import ctypes
 import os
+import struct
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -44,9 +45,8 @@ _SPECIALS = (  # in the order of `special` in c/machine.h
     *("threadIdx.x", "threadIdx.y", "threadIdx.z", "laneid"),
     *("blockIdx.x", "blockIdx.y", "blockIdx.z"),
 )
-_IN_REGISTERS = {  # how a scalar register holds a value of a type in ops.TYPES
-    "I64": np.uint64,  # as the hardware keeps them: modulo 2^64
-    "U64": np.uint64,
+_INTEGER = struct.Struct("=Q8x")
+_IN_REGISTERS = {  # how a scalar register holds any other number, by its type in ops.TYPES
     "F16": np.float32,
     "F32": np.float32,
     "F64": np.float64,
@@ -89,8 +89,8 @@ def _library() -> ctypes.CDLL:
 
 def _in_register(kind: str, value: object) -> bytes:
     """The bytes of a scalar register that holds the value."""
-    if kind in ("I64", "U64"):
-        value = int(value) % 2**64
+    if kind in ("I64", "U64"):  # as the hardware keeps them: modulo 2^64
+        return _INTEGER.pack(int(value) % 2**64)
     return _IN_REGISTERS[kind](value).tobytes().ljust(_SLOT, b"\0")
 
 
