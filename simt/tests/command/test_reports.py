@@ -91,11 +91,12 @@ class Page(HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.open, self.text, self.addresses = [], [], []
+        self.open, self.text, self.links, self.files = [], [], [], []
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
-        self.addresses += [v for k, v in attributes if k in ("href", "src")]
+        addresses = [v for k, v in attributes if k in ("href", "src")]
+        (self.links if tag == "a" else self.files).extend(addresses)
         if tag != "meta":
             self.open.append(tag)
 
@@ -111,7 +112,7 @@ def test_html_has_the_source_with_counters_and_findings_at_their_lines(command):
     command(RACY, "--html", "out.html")
     text = Path("out.html").read_text()
     shown = Page(text)
-    assert shown.open == [] and shown.addresses == []  # it needs no other file
+    assert shown.open == [] and shown.files == []  # it needs no other file
     words = " ".join(shown.text)
     assert re.search(r"h\[x\[i\]\] \+= 1 +24 +96 +4 ", words), "8 warps load x and h, store h"
     assert words.index("h[x[i]] += 1") < words.index("script.py:8: error: race")
@@ -122,7 +123,7 @@ def test_html_has_the_source_with_counters_and_findings_at_their_lines(command):
 def test_html_escapes_what_it_shows():
     text = page.as_html(summarise(session_with(finding()), "<script>.py"))
     assert "s[0] &lt;of&gt; shared" in text and "&lt;script&gt;.py" in text
-    assert Page(text).addresses == ["https://docs.nvidia.com/cuda/"]
+    assert Page(text).links == ["https://docs.nvidia.com/cuda/"]
 
 
 def test_html_of_what_raised_has_its_traceback():
