@@ -15,6 +15,7 @@ COMMANDS = {
     "verify": "run every lesson, or a chapter's, and compare with its stored outputs",
     "board": "run a virtual Pynq board for programs that use pynq, until Ctrl-C",
     "launch": "print how a program with ranks is started by torchrun, Slurm and Kubernetes",
+    "race": "run a script on the SIMT machine and find the races of its kernels: numba-simt",
     "choose": "which hardware for a model, how many, how fast, how dear, and by which formula",
     "data": "show which CIFAR-10 is used here, or take a copy you already have",
     "progress": "show what you have solved so far, lesson by lesson, and where to go on",
@@ -157,7 +158,10 @@ def _add_choose(choose: argparse.ArgumentParser) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. A failure is one sentence on stderr and exit code 1, never a traceback."""
-    options, rest = parser().parse_known_args(arguments)
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    if words[:1] == ["race"]:  # its words are another command's, and a script's
+        return _race(words[1:])
+    options, rest = parser().parse_known_args(words)
     if rest and options.command != "lab":
         parser().error(f"unrecognized arguments: {' '.join(rest)}")
     if options.command is None:
@@ -178,6 +182,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (CourseError, OSError, ValueError, ImportError, RecursionError) as error:
         print(f"labkit {options.command}: {error}", file=sys.stderr)
         return 1
+
+
+def _race(words: list[str]) -> int:
+    """`numba-simt`, with the course's cache folder; scripts of the course find the machine, too."""
+    os.environ.setdefault("LABKIT_CUDA", "simt")
+    import labkit.gpu  # noqa: F401
+    from numba_simt.command.main import main as numba_simt
+
+    return numba_simt(words)
 
 
 def _run(options: argparse.Namespace, rest: list[str]) -> int:

@@ -4,7 +4,10 @@
 
 Modules (written by tools/modules.py):
 
+__main__       `python -m numba_simt` is `numba-simt`.
 callables/     What a kernel may call, and what compiles it: the middle layers of the compiler.
+command/       The command `numba-simt`: any script on the machine, its launches watched, and what
+               was found.
 cuda           What `numba.cuda` offers, on the SIMT machine: this module stands in for it without a
                GPU.
 errors         The errors of the SIMT machine, and what says that a name is missing.
@@ -21,8 +24,11 @@ owned_files    Folders for what is compiled once and then loaded: nobody else ma
 profiling/     One launch, counted line by line.
 program        A compiled kernel: what the front end makes and the machine runs.
 reading/       A kernel before it is translated: what its source says, and what its types are.
+reports/       What a session showed, for people and for programs: each module writes one form of a
+               `Summary`.
 translation/   The upper half of the compiler: from a whole function to a program.
 values         What the expressions of a kernel become: numbers, tuples, views of arrays, objects.
+watching/      Who looks on at a program's launches, and what they showed.
 """
 
 from numba_simt.profiling.profiler import profile

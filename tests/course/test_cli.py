@@ -71,6 +71,16 @@ def test_a_broken_configuration_is_a_sentence(here, capsys, text):
     assert "pyproject.toml" in capsys.readouterr().err
 
 
+def test_race_is_numba_simt_and_hands_over_all_its_words(tmp_path):
+    """The script's options are its own, and its exit code comes through."""
+    script = tmp_path / "script.py"
+    script.write_text("import sys\nfrom numba import cuda\nprint(cuda.__name__, sys.argv[1:])\n")
+    done = labkit("race", "--cpu", script, "--json", "-h")
+    assert done.returncode == 0 and done.stdout == "numba_simt.cuda ['--json', '-h']\n"
+    assert done.stderr.startswith("numba-simt: no kernel was launched")
+    assert labkit("race", tmp_path / "missing.py").returncode == 2
+
+
 def test_help_names_every_command():
     shown = labkit("--help")
     assert shown.returncode == 0

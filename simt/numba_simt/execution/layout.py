@@ -40,7 +40,8 @@ class Memory:
 
     `arguments`: an array or a number for each parameter; `hosts`: which of them are arrays of the
     host. `shared`: bytes of dynamic shared memory. `cell_size`: bytes that a profile remembers for
-    each granule of memory, 0 without one.
+    each granule of memory, 0 without one. `partly`: arrays for which that is too much are left out,
+    and `unwatched` names them.
     """
 
     def __init__(
@@ -50,9 +51,11 @@ class Memory:
         hosts: Collection[int],
         shared: int,
         cell_size: int,
+        partly: bool = False,
     ) -> None:
         self.cell_size = cell_size
         self.allocations: list[Allocation] = []
+        self.unwatched: tuple[str, ...] = ()
         self.sectors: list[np.ndarray] = []  # uint8, for each allocation: who touched a sector
         self.shared_bytes = 0
         self.local_bytes = 0
@@ -77,7 +80,14 @@ class Memory:
         self._place_dynamic(dynamic, shared)
         self.shared_shift = _smallest_shared(program)
         if cell_size:
-            self._watch()
+            left_out = self._too_large() if partly else []
+            self._watch(left_out)
+            named = zip(self.arrays, program.arrays, strict=False)
+            self.unwatched = tuple(
+                spec.name
+                for entry, spec in named
+                if spec.space == "global" and entry.allocation in left_out
+            )
 
     def _place_constant(self, entry: Array, value: np.ndarray) -> None:
         array = np.ascontiguousarray(value)
@@ -126,22 +136,36 @@ class Memory:
         number = len(self.allocations) - 1
         return _Copy(low, original, original.copy(), number, owner.flags.writeable)
 
-    def _watch(self) -> None:
+    def _remembered(self, allocation: Allocation) -> int:
+        """Bytes in which a profile remembers who touched it."""
+        return (allocation.size >> allocation.shift) * self.cell_size
+
+    def _too_large(self) -> list[int]:
+        """The allocations, largest first, without which what is remembered is within WATCHED."""
+        sizes = [self._remembered(allocation) for allocation in self.allocations]
+        fitting = sorted(range(len(sizes)), key=sizes.__getitem__)
+        left_out = []
+        while sum(sizes[i] for i in fitting) > WATCHED:
+            left_out.append(fitting.pop())
+        return left_out
+
+    def _watch(self, left_out: list[int]) -> None:
         """Makes room for what a profile remembers; KernelError where that is too much."""
-        need = sum((a.size >> a.shift) * self.cell_size for a in self.allocations)
+        watched = [a for i, a in enumerate(self.allocations) if i not in left_out]
+        need = sum(map(self._remembered, watched))
         if need > WATCHED:
             raise KernelError(
                 f"A profile of these arrays needs {need / 1e9:.1f} GB to remember who touched "
                 f"what, and takes {WATCHED / 1e9:.0f} GB at most: profile smaller arrays."
             )
         for allocation in self.allocations:
-            cells = (allocation.size >> allocation.shift) + 2
-            remembered = np.zeros(cells * self.cell_size, np.uint8)
             sectors = np.zeros(allocation.size // SECTOR + 2, np.uint8)
-            allocation.cells = remembered.ctypes.data
             allocation.sectors = sectors.ctypes.data
-            self._buffers.append(remembered)
             self.sectors.append(sectors)
+        for allocation in watched:
+            remembered = np.zeros(self._remembered(allocation) + 2 * self.cell_size, np.uint8)
+            allocation.cells = remembered.ctypes.data
+            self._buffers.append(remembered)
 
     def commit(self) -> None:
         """Writes the copies back; those of the host last, in the order of the arguments."""
@@ -174,8 +198,8 @@ def _shift(itemsize: int) -> int:
 
 def _extent(array: np.ndarray) -> tuple[int, int]:
     """Address of the first byte, and the number of bytes, from the first to the last element."""
-    if not array.size:
-        return array.ctypes.data, 0
+    if array.flags.forc or not array.size:
+        return array.ctypes.data, array.nbytes
     reach = [(n - 1) * stride for n, stride in zip(array.shape, array.strides, strict=True)]
     below = sum(r for r in reach if r < 0)
     return array.ctypes.data + below, sum(abs(r) for r in reach) + array.itemsize

@@ -6,6 +6,8 @@ came to its end.
 
 import ctypes
 import os
+import struct
+import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -31,7 +33,10 @@ from numba_simt.program import Program
 
 # Instructions in loops: of one warp, and of all while nothing happens. NUMBA_SIMT_STEPS overrides.
 STEPS = 200_000_000
-SLICE = 4_000_000  # instructions between two looks at Ctrl-C
+# Instructions in loops between two looks at Ctrl-C: the fewest, the first time, and the most. No
+# result depends on them; how long one takes does on what it is, so the clock says how many fit.
+SLICES = (2_000, 100_000, 400_000)
+PATIENCE = 0.1  # seconds
 MORE = 0
 DONE = 1
 HAZARDS = 256  # that are kept
@@ -40,9 +45,8 @@ _SPECIALS = (  # in the order of `special` in c/machine.h
     *("threadIdx.x", "threadIdx.y", "threadIdx.z", "laneid"),
     *("blockIdx.x", "blockIdx.y", "blockIdx.z"),
 )
-_IN_REGISTERS = {  # how a scalar register holds a value of a type in ops.TYPES
-    "I64": np.uint64,  # as the hardware keeps them: modulo 2^64
-    "U64": np.uint64,
+_INTEGER = struct.Struct("=Q8x")
+_IN_REGISTERS = {  # how a scalar register holds any other number, by its type in ops.TYPES
     "F16": np.float32,
     "F32": np.float32,
     "F64": np.float64,
@@ -61,11 +65,18 @@ class Outcome:
     by_line: dict[tuple[str, int], dict[str, int]]
     counters: dict[str, int]
     accesses: Sequence[Access]
+    unwatched: tuple[str, ...] = ()  # arrays too large for a search for races
 
     def raise_if_stopped(self) -> None:
         """HazardError (also an IndexError, where an index was out of bounds)."""
         if not self.completed:
             raise HazardError.of(self.hazards[-1])
+
+
+class TooLong(Exception):
+    """A run that was given up after `most` instructions; `outcome` is what it showed so far."""
+
+    outcome: Outcome
 
 
 @cache
@@ -78,8 +89,8 @@ def _library() -> ctypes.CDLL:
 
 def _in_register(kind: str, value: object) -> bytes:
     """The bytes of a scalar register that holds the value."""
-    if kind in ("I64", "U64"):
-        value = int(value) % 2**64
+    if kind in ("I64", "U64"):  # as the hardware keeps them: modulo 2^64
+        return _INTEGER.pack(int(value) % 2**64)
     return _IN_REGISTERS[kind](value).tobytes().ljust(_SLOT, b"\0")
 
 
@@ -122,6 +133,8 @@ def run(
     accesses: int = ACCESSES,
     steps: int | None = None,
     hosts: Collection[int] = (),
+    partly: bool = False,
+    most: int | None = None,
 ) -> Outcome:
     """Run a program on a grid of blocks.
 
@@ -129,10 +142,14 @@ def run(
     of dynamic shared memory. `watch`: count, and look for races and unwritten memory; the first
     `accesses` requests to memory are kept. `steps`: instructions in loops before it is stopped.
     `hosts`: positions of arrays of the host, each of which is to be device memory of its own.
+    `partly`: where remembering who touched what would take more than 4 GB, the largest arrays are
+    left out, and named in the outcome, instead of KernelError. `most`: after about so many
+    instructions in loops the run is given up; then no array is changed, and TooLong is raised with
+    the outcome so far. So is KeyboardInterrupt at Ctrl-C: it has an `outcome`.
     """
     cell_size = _library().simt_cell_size() if watch else 0
     kept = accesses if watch else 0
-    memory = Memory(program, arguments, hosts, shared, cell_size)
+    memory = Memory(program, arguments, hosts, shared, cell_size, partly)
     scalars = _scalars(program, arguments, memory, grid, block)
     code = np.ascontiguousarray(program.code, np.int32)
     notes = _Notes(program, kept)
@@ -160,28 +177,49 @@ def run(
         accesses=ctypes.addressof(notes.accesses),
         max_accesses=kept,
     )
-    completed = _execute(m) == DONE
+
+    def outcome(completed: bool) -> Outcome:
+        at = Places(program, grid, block, memory.arrays)
+        hazards = describe_all(notes.hazards[: m.n_hazards], at)
+        requests = Accesses(notes.accesses[: m.n_accesses], program, grid)
+        if not watch:
+            return Outcome(completed, hazards, {}, {}, requests)
+        add_executed(program, notes.executed, notes.counters)
+        lines = by_line(program, notes.counters)
+        total = totals(notes.counters, memory.sectors)
+        return Outcome(completed, hazards, lines, total, requests, memory.unwatched)
+
+    try:
+        completed = _execute(m, most) == DONE
+    except (KeyboardInterrupt, TooLong) as ended:
+        ended.outcome = outcome(False)
+        raise
     if completed:
         memory.commit()
-    at = Places(program, grid, block, memory.arrays)
-    hazards = describe_all(notes.hazards[: m.n_hazards], at)
-    requests = Accesses(notes.accesses[: m.n_accesses], program, grid)
-    if not watch:
-        return Outcome(completed, hazards, {}, {}, requests)
-    add_executed(program, notes.executed, notes.counters)
-    lines = by_line(program, notes.counters)
-    total = totals(notes.counters, memory.sectors)
-    return Outcome(completed, hazards, lines, total, requests)
+    return outcome(completed)
 
 
-def _execute(m: Machine) -> int:
+def _execute(m: Machine, most: int | None) -> int:
     """Runs to the end; DONE, or what the C core says of a kernel that it stopped."""
     lib = _library()
     if lib.simt_start(ctypes.byref(m)):
         raise MemoryError("The SIMT machine could not get memory for its blocks.")
+    fewest, slice, largest = SLICES
+    if most is not None:  # all slices alike: where it is given up does not depend on the clock
+        fewest = largest = slice
+    done = 0
     try:
-        while (status := lib.simt_run(ctypes.byref(m), SLICE)) == MORE:
-            pass  # Python looks at Ctrl-C here
+        while True:
+            start = time.perf_counter()
+            if (status := lib.simt_run(ctypes.byref(m), slice)) != MORE:
+                return status
+            done += slice
+            if most is not None and done >= most:
+                raise TooLong
+            took = time.perf_counter() - start  # Python looks at Ctrl-C here
+            if took > PATIENCE:
+                slice = max(fewest, slice // 4)
+            elif took < PATIENCE / 4:
+                slice = min(largest, 2 * slice)
     finally:
         lib.simt_end(ctypes.byref(m))
-    return status

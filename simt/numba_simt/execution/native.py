@@ -2,7 +2,8 @@
 
 `library(source, header)` compiles with the C compiler of this machine (`CC`, else `cc`), and loads
 the result with ctypes. The file's name holds a hash of everything that went into it, so that a
-changed source is compiled again and several processes do not disturb each other.
+changed source is compiled again and several processes do not disturb each other. A wheel may bring
+the library compiled (tools/prebuild.py), beside its source; then no compiler is needed.
 """
 
 import contextlib
@@ -31,10 +32,14 @@ if platform.machine() == "x86_64":
 def _flags() -> list[str]:
     """FLAGS, those in NUMBA_SIMT_CFLAGS, and AVX2 where this processor has it: the same results."""
     flags = FLAGS + os.environ.get("NUMBA_SIMT_CFLAGS", "").split()
-    with contextlib.suppress(OSError):  # Linux says here what a processor has
-        if " avx2 " in Path("/proc/cpuinfo").read_text("utf-8"):
-            flags.append("-mavx2")
-    return flags
+    return [*flags, "-mavx2"] if _has_avx2() else flags
+
+
+def _has_avx2() -> bool:
+    """Whether this processor has it; Linux says it."""
+    with contextlib.suppress(OSError):
+        return " avx2 " in Path("/proc/cpuinfo").read_text("utf-8")
+    return False
 
 
 def cache_folder() -> Path:
@@ -54,19 +59,45 @@ def library(source: Path, header: str = "") -> ctypes.CDLL:
     install when there is no C compiler, with the compiler's words when it refuses, and for a
     library that somebody else may have put into the cache folder.
     """
+    if not os.environ.get("NUMBA_SIMT_CFLAGS"):
+        for brought in wheel_files(source, header, _has_avx2()):
+            if brought.exists():
+                return ctypes.CDLL(str(brought))
     compiler = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc")
     parts = [header, str(compiler), _version(compiler), platform.machine(), " ".join(_flags())]
-    parts += [path.read_text("utf-8") for path in sorted(source.parent.glob("*.[ch]"))]
-    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
-    kept = cache_folder() / f"{source.stem}-{key}.so"
+    kept = cache_folder() / f"{source.stem}-{_digest(parts, source)}.so"
     try:
         for found in filter(Path.exists, (kept.parent, kept)):
             refuse_others(found, CACHE)
     except PermissionError as error:
         raise RuntimeError(str(error)) from None
     if not kept.exists():
-        kept = _compile(compiler, source, header, kept)
+        kept = _compile(compiler, source, header, kept, _flags())
     return ctypes.CDLL(str(kept))
+
+
+def _digest(parts: list[str], source: Path) -> str:
+    """Of these, and of `source` and all that lies beside it."""
+    texts = [path.read_text("utf-8") for path in sorted(source.parent.glob("*.[ch]"))]
+    return hashlib.sha256("\0".join(parts + texts).encode()).hexdigest()[:20]
+
+
+def wheel_files(source: Path, header: str, avx2: bool) -> list[Path]:
+    """Where a wheel has the library of just this source for this kind of machine, best first."""
+    key = _digest([header, platform.system(), platform.machine()], source)
+    plain = source.with_name(f"{source.stem}-{key}.so")
+    return [plain.with_name(f"{plain.stem}-avx2.so"), plain] if avx2 else [plain]
+
+
+def compile_for_wheel(source: Path, header: str = "") -> list[Path]:
+    """Compiles what `wheel_files` names; RuntimeError where the compiler is missing or refuses."""
+    compiler = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc")
+    x86 = platform.machine() == "x86_64"
+    made = wheel_files(source, header, avx2=x86)
+    for path in made:
+        extra = ["-mavx2"] if path.stem.endswith("-avx2") else []
+        _compile(compiler, source, header, path, FLAGS + extra)
+    return made
 
 
 @cache
@@ -80,7 +111,7 @@ def _version(compiler: str | None) -> str:
         return ""
 
 
-def _compile(compiler: str | None, source: Path, header: str, kept: Path) -> Path:
+def _compile(compiler: str | None, source: Path, header: str, kept: Path, flags: list[str]) -> Path:
     """Where the library lies now: `kept`, or a temporary folder if that cannot be written."""
     if not compiler:
         raise RuntimeError(
@@ -95,7 +126,7 @@ def _compile(compiler: str | None, source: Path, header: str, kept: Path) -> Pat
     with tempfile.TemporaryDirectory(dir=kept.parent) as work:
         tables, made = Path(work) / "tables.h", Path(work) / "made.so"
         tables.write_text(header, "utf-8")
-        command = [compiler, *_flags(), "-include", tables, "-o", made, source, "-lm"]
+        command = [compiler, *flags, "-include", tables, "-o", made, source, "-lm"]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError(f"{compiler} could not compile {source.name}:\n{done.stderr}")

@@ -23,6 +23,8 @@ OPTIONS = (  # they steer the hardware's compiler: no effect here
     *("max_registers", "launch_bounds", "shared_memory_carveout"),
 )
 CARVEOUTS = ("default", "maxl1", "maxshared")
+# Who looks on (`command` does): runs launch(configuration, arguments), and keeps what it shows.
+onlooker: Callable | None = None
 _STORES = {OP[name]: column(name, "array") for name in ("ST", "STV", *ATOMICS)}
 
 
@@ -149,7 +151,8 @@ class LaunchConfiguration:
         """One launch; raises HazardError where the machine had to stop the kernel."""
         if named:
             self.kernel.refuse(f"give {', '.join(named)} by position, as CUDA wants it.")
-        self.run(*arguments).raise_if_stopped()
+        outcome = onlooker(self, arguments) if onlooker else self.run(*arguments)
+        outcome.raise_if_stopped()
 
     def run(
         self, *arguments: object, watch: bool = False, steps: int | None = None
@@ -158,10 +161,18 @@ class LaunchConfiguration:
 
         `watch`: count, and look for races; `steps`: the most instructions in loops.
         """
+        return self.execute(*self.prepare(arguments), watch=watch, steps=steps)
+
+    def prepare(self, arguments: tuple) -> tuple[Program, list[Argument]]:
+        """The program for these arguments, and what it is given; KernelError for a refusal."""
         given = self.kernel.bind(arguments)
         program = self.kernel.compile(tuple(argument.type for argument in given))
         self._check_shared_memory(program)
         self._check_read_only(program, given)
+        return program, given
+
+    def execute(self, program: Program, given: list[Argument], **how: object) -> machine.Outcome:
+        """Runs what `prepare` gave; `how`: what machine.run takes besides, such as watch."""
         return machine.run(
             program,
             self.grid,
@@ -169,8 +180,7 @@ class LaunchConfiguration:
             [argument.value for argument in given],
             hosts=[i for i, argument in enumerate(given) if argument.host],
             shared=self.shared,
-            watch=watch,
-            steps=steps,
+            **how,
         )
 
     def _check_shared_memory(self, program: Program) -> None:

@@ -59,7 +59,7 @@ class Row(NamedTuple):
 
 def as_text(title: str, source: Sequence, total: Counters, sentences: Sequence[str]) -> str:
     """The title, the table, and the sentences."""
-    columns = _columns(source, total)
+    columns = used_columns(source, total)
     widths = [2 + max(map(len, [c.heading, *c.numbers])) for c in columns]
     rows = _rows(source)
     room = min(max(len(row.text) for row in rows), WIDTH - _LABEL - sum(widths))
@@ -85,7 +85,7 @@ def _text_row(row: Row, numbers: Sequence[str], widths: Sequence[int], room: int
 
 def as_html(name: str, by: str, source: Sequence, total: Counters, sentences: Sequence[str]) -> str:
     """The same for a notebook; each number of a line has a bar behind it."""
-    columns = _columns(source, total)
+    columns = used_columns(source, total)
     headings = ["", "", *(column.heading for column in columns)]
     body = "".join(_cell(escape(heading)) for heading in headings)
     for i, row in enumerate(_rows(source)):
@@ -102,7 +102,7 @@ def _rows(source: Sequence) -> list[Row]:
     return [*(Row(str(line), text) for line, text, _ in source), Row("", "all lines")]
 
 
-def _columns(source: Sequence, total: Counters) -> list[Column]:
+def used_columns(source: Sequence, total: Counters) -> list[Column]:
     """The columns in which something was counted."""
     found = []
     for heading, value in _COLUMNS.items():

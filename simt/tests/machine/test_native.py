@@ -67,3 +67,17 @@ def test_another_version_of_the_compiler_compiles_anew(source, tmp_path, monkeyp
     monkeypatch.setattr(native, "_version", lambda compiler: "of tomorrow")
     assert native.library(source, "#define FACTOR 2\n").twice(21) == 42
     assert len(list((tmp_path / "cache").glob("*.so"))) == 2
+
+
+def test_what_a_wheel_brings_compiled_needs_no_compiler(source, tmp_path, monkeypatch):
+    made = native.compile_for_wheel(source, "#define FACTOR 2\n")
+    assert made and all(path.parent == source.parent for path in made)
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setattr(native.shutil, "which", lambda name: None)
+    assert native.library(source, "#define FACTOR 2\n").twice(21) == 42
+    assert not (tmp_path / "cache").exists(), "nothing was compiled here"
+    with pytest.raises(RuntimeError, match="needs a C compiler"):  # it is of another header
+        native.library(source, "#define FACTOR 3\n")
+    source.write_text(SOURCE.replace("x)", "x )"))
+    with pytest.raises(RuntimeError, match="needs a C compiler"):  # and of another source
+        native.library(source, "#define FACTOR 2\n")

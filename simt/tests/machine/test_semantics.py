@@ -200,17 +200,43 @@ def test_waiting_in_vain_is_found_after_the_instructions_of_one_warp(monkeypatch
         while flag[0] == 0:
             pass
 
-    slices, simt_run = [], machine._library().simt_run
+    budgets, simt_run = [], machine._library().simt_run
 
-    def counted(*given):
-        slices.append(given)
-        assert len(slices) * machine.SLICE < 2 * machine.STEPS, "each warp waits on its own"
-        return simt_run(*given)
+    def counted(m, budget):
+        budgets.append(budget)
+        assert sum(budgets) < 2 * machine.STEPS, "each warp waits on its own"
+        return simt_run(m, budget)
 
     monkeypatch.setattr(machine._library(), "simt_run", counted)
     with pytest.raises(HazardError, match="Deadlock"):
         k[64, 1024](np.zeros(1, np.int32))
-    assert len(slices) * machine.SLICE >= machine.STEPS
+    assert sum(budgets) >= machine.STEPS
+
+
+def test_how_often_python_looks_changes_nothing(monkeypatch):
+    """Warps that spin, wait at a barrier and race, beside blocks that wait for each other."""
+
+    @cuda.jit
+    def k(flag, out):
+        b, t = cuda.blockIdx.x, cuda.threadIdx.x
+        if t == 32:
+            while cuda.atomic.add(flag, 0, 0) != cuda.gridDim.x - 1 - b:
+                pass
+        for i in range(t % 7):
+            out[b] += i
+        cuda.syncthreads()
+        if t == 70:
+            out[b] += flag[0]
+            cuda.atomic.add(flag, 0, 1)
+
+    seen = []
+    for slices in ((1, 1, 1), (7, 7, 7), (10_000, 10_000, 10_000), (10**9, 10**9, 10**9)):
+        monkeypatch.setattr(machine, "SLICES", slices)
+        flag, out = np.zeros(1, np.int32), np.zeros(5, np.int32)
+        found = profile(k, 5, 96, flag, out)
+        seen.append((flag.tolist(), out.tolist(), found.by_line, found.hazards))
+    assert seen[0][0] == [5] and seen[0][3]
+    assert seen[1:] == seen[:1] * 3
 
 
 def test_a_profile_too_large_to_remember_says_so():

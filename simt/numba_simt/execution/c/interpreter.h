@@ -223,7 +223,10 @@ static int run_warp(Machine *m, Warp *w) {
                     w->idle = 0;
                     return MORE;
                 }
-                if (s->budget < 0) return MORE;
+                if (s->budget < 0) {
+                    s->interrupted = 1;
+                    return MORE;
+                }
                 continue;
             }
         }

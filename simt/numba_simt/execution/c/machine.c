@@ -9,22 +9,19 @@
 // One turn for every warp of a block.  Returns FATAL, or MORE with *moved set when something happened.
 static int run_block(Machine *m, Block *b, int *moved) {
     State *s = m->state;
-    int waiting = 0;
     for (; s->turn < s->warps_per_block; s->turn++) {
         Warp *w = &b->warps[s->turn];
-        if (w->state != RUNNING) {
-            waiting += w->state == AT_BARRIER;
-            continue;
-        }
+        if (w->state != RUNNING) continue;
         if (run_warp(m, w) == FATAL) return FATAL;
-        if (w->state == RUNNING && s->budget < 0) return MORE;
-        waiting += w->state == AT_BARRIER;
+        if (s->interrupted) return MORE;
         if (w->state != RUNNING) {
             *moved = 1;
             s->idle = 0;
         }
     }
     s->turn = 0;
+    int waiting = 0;
+    for (int i = 0; i < s->warps_per_block; i++) waiting += b->warps[i].state == AT_BARRIER;
     if (waiting && waiting == b->warps_left) {
         *moved = 1;
         return release(m, b);
@@ -33,11 +30,13 @@ static int run_block(Machine *m, Block *b, int *moved) {
 }
 
 // Run about `budget` instructions.  MORE: call again; DONE; FATAL: the last hazard stopped the kernel.
+// How large the budgets are changes nothing: whose turn it is does not depend on them.
 // Blocks run one after the other; when all that run only wait, further blocks are started beside them.
 static int run(Machine *m, int64_t budget) {
     State *s = m->state;
     const int64_t blocks = m->grid[0] * m->grid[1] * m->grid[2];
     s->budget = budget;
+    s->interrupted = 0;
     for (;;) {
         if (s->at >= s->n_resident) { // a round is over
             const int room = s->next_block < blocks && s->n_resident < MAX_RESIDENT;
@@ -56,7 +55,7 @@ static int run(Machine *m, int64_t budget) {
         }
         Block *b = s->resident[s->at];
         if (run_block(m, b, &s->moved) == FATAL) return FATAL;
-        if (s->turn) return MORE;
+        if (s->interrupted) return MORE;
         if (!b->warps_left) {
             end_block(m, b);
             s->moved = 1;

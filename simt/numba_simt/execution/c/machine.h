@@ -122,6 +122,7 @@ typedef struct {
     Block *resident[MAX_RESIDENT];
     int32_t n_resident, next_block, n_warps, warps_per_block, threads;
     int32_t at, turn, moved; // the block and the warp whose turn it is; did anything happen?
+    int32_t interrupted;     // the budget ended within a warp's turn, which goes on where it was
     uint32_t now;            // counts memory accesses and synchronisations
     char *spare;
     int64_t budget, idle;       // instructions until Python looks; in loops since anything happened

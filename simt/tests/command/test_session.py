@@ -1,0 +1,101 @@
+"""What a session keeps of launches."""
+
+import linecache
+
+import numpy as np
+import pytest
+
+from numba_simt import cuda
+from numba_simt.errors import UsageError
+from numba_simt.watching.session import Session
+from numba_simt.watching.summary import summarise
+
+
+@cuda.jit
+def neighbours(x, out):
+    t = cuda.threadIdx.x
+    x[t] = t
+    out[t] = x[(t + 1) % 64]
+
+
+@cuda.jit
+def fill(x):
+    x[cuda.grid(1)] = 1
+
+
+def arrays():
+    return np.zeros(64), np.zeros(64)
+
+
+def test_findings_of_several_launches_are_one_with_their_counts():
+    session = Session()
+    with session.looking_on():
+        for _ in range(5):
+            neighbours[1, 64](*arrays())
+        neighbours[2, 64](*arrays())
+    races = [one for one in session.findings.values() if one.severity == "error"]
+    first = min(races, key=lambda one: one.line)
+    assert linecache.getline(first.file, first.line).strip() == first.text
+    assert all(one.kernel == "neighbours" and one.file == __file__ for one in races)
+    assert {one.launches for one in races} <= {1, 4} and max(one.launches for one in races) == 4
+    assert all(len(one.threads) == 2 and one.elements for one in races)
+    (record,) = session.kernels.values()
+    assert (record.watched, record.plain, record.shapes) == (4, 2, 2)
+
+
+def test_other_types_grids_and_blocks_are_watched_anew():
+    session = Session(launches=1)
+    with session.looking_on():
+        for x in (np.zeros(64), np.zeros(64, np.float32)):
+            for grid, block in ((1, 64), (2, 32), (2, 32), (1, 64)):
+                fill[grid, block](x)
+    (record,) = session.kernels.values()
+    assert (record.watched, record.plain) == (4, 4)
+
+
+def test_results_are_those_of_a_plain_launch_and_counters_are_added_up():
+    session = Session(launches=2, keep_counters=True)
+    x = np.zeros(64)
+    with session.looking_on():
+        for _ in range(3):
+            fill[2, 32](x)
+    assert x.tolist() == [1] * 64
+    (record,) = session.kernels.values()
+    assert record.total["global_store_requests"] == 2 * 2  # two warps in two watched launches
+    line = linecache.getlines(__file__).index("    x[cuda.grid(1)] = 1\n") + 1
+    assert record.lines[__file__, line]["global_store_sectors"] == 2 * 64 * 8 // 32
+
+
+def test_a_refused_launch_is_noted_with_its_line_once():
+    session = Session()
+    with session.looking_on():
+        for _ in range(2):
+            with pytest.raises(UsageError):
+                fill[1, 32]("text")
+    (refusal,) = session.refusals.values()
+    assert (refusal.kernel, refusal.file, refusal.count) == ("fill", __file__, 2)
+    assert refusal.line == fill.py_func.__code__.co_firstlineno + 1
+    assert "str" in refusal.sentence and not refusal.sentence.startswith("line")
+
+
+def test_one_session_within_another_takes_its_launches():
+    outer, inner = Session(), Session()
+    with outer.looking_on():
+        with inner.looking_on():
+            fill[1, 32](np.zeros(32))
+        fill[1, 32](np.zeros(32))
+    fill[1, 32](np.zeros(32))
+    assert [sum(k.watched for k in one.kernels.values()) for one in (outer, inner)] == [1, 1]
+
+
+def test_strict_fails_for_a_warning_and_a_note_never_does():
+    session = Session()
+    with session.looking_on():
+        neighbours[1, 64](*arrays())
+    for finding in session.findings.values():
+        finding.severity = "warning"
+    assert not summarise(session, "x").failed and summarise(session, "x", strict=True).failed
+    for finding in session.findings.values():
+        finding.severity = "note"
+    assert not summarise(session, "x", strict=True).failed
+    assert "note" in summarise(session, "x").verdict

@@ -1,0 +1,60 @@
+"""Findings silenced by a comment or a file, and counted."""
+
+import pytest
+
+from numba_simt.watching.silencing import read_rules
+
+from .conftest import RACY
+
+LINE = "        h[x[i]] += 1"
+
+
+@pytest.mark.parametrize(
+    ("comment", "silenced"),
+    [
+        ("# simt: ignore", True),
+        ("# simt: ignore[race, same_value]", True),
+        ("# SIMT:ignore[race,same_value]  as it is only a sketch", True),
+        ("# simt: ignore[uninitialised]", False),
+        ("# to ignore", False),
+    ],
+)
+def test_a_comment_in_the_line(command, comment, silenced):
+    done = command(RACY.replace(LINE, f"{LINE}  {comment}"))
+    assert done.code == (not silenced)
+    assert ("silenced by the comment in line 8" in done.said) == silenced
+    assert ("error: race" in done.said) != silenced
+
+
+@pytest.mark.parametrize(
+    ("rule", "silenced"),
+    [
+        ("* script.py", True),
+        ("* *.py:8", True),
+        ("* script.py::count  # known", True),
+        ("* script.py:7", False),
+        ("* script.py::other", False),
+        ("uninitialised script.py", False),
+        ("", False),
+    ],
+)
+def test_a_rule_of_a_file(command, here, rule, silenced):
+    (here / "known.txt").write_text(f"# what we know\n\n{rule}\n")
+    done = command(RACY, "--ignore", "known.txt")
+    assert done.code == (not silenced)
+    assert ("silenced by known.txt:3" in done.said) == silenced
+
+
+def test_one_kind_alone_is_silenced(command, here):
+    (here / "known.txt").write_text("race script.py:8\n")
+    done = command(RACY, "--ignore", "known.txt", "--json", "out.json")
+    assert done.code == 0 and "error: race" not in done.said
+    assert "finding silenced by known.txt:1" in done.said
+
+
+def test_a_line_that_is_no_rule_is_refused_with_its_number(command, here):
+    (here / "known.txt").write_text("race script.py\nrace\n")
+    with pytest.raises(ValueError, match=r"known\.txt:2: `race` is no rule"):
+        read_rules("known.txt")
+    done = command(RACY, "--ignore", "known.txt")
+    assert done.code == 2 and "known.txt:2" in done.said and done.out == ""
