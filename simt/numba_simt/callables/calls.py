@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import types
 
+from numba_simt.callables.printing import Printing
 from numba_simt.callables.warps import Warps
 from numba_simt.in_kernel import IN_KERNELS
 from numba_simt.instructions.inlining import signature_of
@@ -36,6 +37,7 @@ _BUILTINS = {
     max: Handler(Warps.extreme, (max,)),
     int: Handler(Warps.python_cast, (int,)),
     float: Handler(Warps.python_cast, (float,)),
+    print: Handler(Printing.python_print),
 }
 _EXTENSIONS = {  # those of extensions/, by name: who has a GPU defines them for both machines
     "mma_m16n8k16": Handler(Warps.matrix_product),
@@ -84,7 +86,6 @@ _CUDA_FAMILIES = {  # cuda.atomic.add: the method takes the name, "add", first
 }
 _MAKE_AN_ARRAY = "use cuda.shared.array or cuda.local.array"
 _CURES = {
-    "print": "write the value into an array and look at it after the launch",
     "zeros": _MAKE_AN_ARRAY,
     "empty": _MAKE_AN_ARRAY,
     "ones": _MAKE_AN_ARRAY,
@@ -107,7 +108,7 @@ def _handler(called: object, name: str) -> Handler | None:
     return None
 
 
-class Calls(Warps):
+class Calls(Printing):
     """Finds out what is called, and hands the arguments to what compiles it."""
 
     def compile_Call(self, node: ast.Call) -> object:

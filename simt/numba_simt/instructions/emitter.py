@@ -10,7 +10,7 @@ import numpy as np
 
 from numba_simt.errors import CompileError
 from numba_simt.ops import COLUMNS, INSTRUCTIONS, NONE, OP, TYPES
-from numba_simt.program import ArraySpec, Line
+from numba_simt.program import ArraySpec, Line, Print
 from numba_simt.reading.source import Source
 from numba_simt.values import Cuda, Object, Value, Variable, View, register_type
 
@@ -81,6 +81,7 @@ class Emitter:
         self.sites: dict[object, View] = {}  # call of shared.array -> its array
         self.extents: dict[tuple[int, int], int] = {}
         self.specials: dict[str, int] = {}
+        self.prints: list[Print] = []
         self.used: dict[tuple[int, bool], int] = {}  # temporaries in use
         self._pools: dict[tuple[int, bool], list[int]] = defaultdict(list)
         # The register that the last instruction filled, if only the next reader can know of it.

@@ -106,4 +106,5 @@ def finished_program(compiler: Statements, scalar_arguments: list[tuple]) -> Pro
         extents=tuple(extents),
         arrays=tuple(compiler.arrays),
         specials=compiler.specials,
+        prints=tuple(compiler.prints),
     )
