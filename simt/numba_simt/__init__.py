@@ -25,7 +25,9 @@ translation/   The upper half of the compiler: from a whole function to a progra
 values         What the expressions of a kernel become: numbers, tuples, views of arrays, objects.
 """
 
+from numba_simt.libraries.gufuncs import guvectorize
+from numba_simt.libraries.ufuncs import vectorize
 from numba_simt.profiling.profiler import profile
 
-__all__ = ["__version__", "profile"]
+__all__ = ["__version__", "guvectorize", "profile", "vectorize"]
 __version__ = "0.1.0"

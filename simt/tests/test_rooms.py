@@ -20,9 +20,10 @@ FLOORS = {  # a room imports from those below it; modules of no room lie on the 
     "callables": 3,
     "translation": 4,
     "launching": 5,
+    "libraries": 6,
     "profiling": 6,
 }
-TOP = ("__init__", "cuda")
+TOP = ("__init__", "cuda", "cudadrv", "cupy", "random")
 MODULES = {
     ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path
     for path in PACKAGE.rglob("*.py")

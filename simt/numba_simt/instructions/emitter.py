@@ -12,7 +12,7 @@ from numba_simt.errors import CompileError
 from numba_simt.ops import COLUMNS, INSTRUCTIONS, NONE, OP, TYPES
 from numba_simt.program import ArraySpec, Line, Print
 from numba_simt.reading.source import Source
-from numba_simt.values import Cuda, Object, Value, Variable, View, register_type
+from numba_simt.values import Cuda, Object, Value, Variable, Vector, View, register_type
 
 
 class Undefined(Exception):
@@ -130,6 +130,8 @@ class Emitter:
                 return f"{article} {value.type}"
             case View():
                 return f"the {len(value.axes)}-d array {self.arrays[value.array].name}".rstrip()
+            case Vector():
+                return f"a {value.name}"
             case Cuda():
                 return f"cuda.{value}".rstrip(".")
             case Object():
@@ -218,7 +220,11 @@ class Emitter:
         return Value(type, self.specials[name])
 
     def hold(self, value: object) -> object:
-        """A number as it is now, whatever happens to its variable in this statement."""
+        """What it is now, whatever happens to its variable in this statement."""
         if isinstance(value, Value) and value.named:
             return self.op("COPY", value.type, value)
+        if isinstance(value, tuple):
+            return tuple(map(self.hold, value))
+        if isinstance(value, View | Vector):
+            return value.map(lambda _, item: self.hold(item))
         return value

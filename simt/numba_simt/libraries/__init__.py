@@ -1,0 +1,1 @@
+"""What Numba's CUDA target brings besides kernels: reductions, ufuncs, generalised ufuncs."""
