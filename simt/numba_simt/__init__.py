@@ -7,19 +7,25 @@ Modules (written by tools/modules.py):
 callables/     What a kernel may call, and what compiles it: the middle layers of the compiler.
 cuda           What `numba.cuda` offers, on the SIMT machine: this module stands in for it without a
                GPU.
+cudadrv        What scripts take from `numba.cuda.cudadrv`: classes of arrays and errors, no driver.
 errors         The errors of the SIMT machine, and what says that a name is missing.
 execution/     The machine: how memory lies, the C core in c/, and what that counted and found.
 extensions/    Functions for kernels that Numba has not: for a GPU, too, once it is taught them.
-in_kernel      The names of `numba.cuda` that mean something inside kernels only.
+in_kernel      The names of `numba.cuda` that mean something inside kernels only, and those of its
+               types.
 instructions/  The lower half of the compiler: what expressions become, as instructions and
                registers.
 launching/     The host's side of a launch.
+libraries/     What Numba's CUDA target brings besides kernels: reductions, ufuncs, generalised
+               ufuncs.
 ops            The instruction set of the SIMT machine: one row for each instruction, read by both
                sides.
 owned_files    Folders for what is compiled once and then loaded: nobody else may have put anything
                there.
 profiling/     One launch, counted line by line.
 program        A compiled kernel: what the front end makes and the machine runs.
+random         `numba.cuda.random`: the generator xoroshiro128+, with a state for each thread;
+               Numba's own bits.
 reading/       A kernel before it is translated: what its source says, and what its types are.
 translation/   The upper half of the compiler: from a whole function to a program.
 values         What the expressions of a kernel become: numbers, tuples, views of arrays, objects.

@@ -27,6 +27,7 @@ from numba_simt.launching.arrays import (  # noqa: F401
 )
 from numba_simt.launching.devices import (  # noqa: F401
     Event,
+    MemoryInfo,
     Runtime,
     Stream,
     current_context,

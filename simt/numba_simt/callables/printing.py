@@ -59,7 +59,7 @@ def _as_cuda_would(text: str) -> str:
     """What a print of too many things writes: its format, in C's words, and no numbers."""
     warnings.warn(
         f"CUDA print() cannot print more than {MOST} items. The raw format string will be emitted "
-        "by the kernel instead: split the print.",
+        "by the kernel instead. Split the print.",
         RuntimeWarning,
         stacklevel=2,
     )

@@ -26,7 +26,7 @@ def kernel_that_calls(
     length   an expression: how many threads do so
     """
     core = jit(signature, device=True)(function)
-    name = function.__name__.strip("<>")
+    name = function.__name__.replace("<lambda>", "a_lambda")
     text = _TEXT.format(name=name, parameters=", ".join(parameters), length=length, call=call)
     place = f"<{name} on each element, {next(_numbers)}>"
     linecache.cache[place] = len(text), None, text.splitlines(keepends=True), place
