@@ -8,6 +8,8 @@ callables/     What a kernel may call, and what compiles it: the middle layers o
 cuda           What `numba.cuda` offers, on the SIMT machine: this module stands in for it without a
                GPU.
 cudadrv        What scripts take from `numba.cuda.cudadrv`: classes of arrays and errors, no driver.
+cupy           A small stand-in for CuPy, over NumPy, so that scripts which hold their arrays in it
+               run at all.
 errors         The errors of the SIMT machine, and what says that a name is missing.
 execution/     The machine: how memory lies, the C core in c/, and what that counted and found.
 extensions/    Functions for kernels that Numba has not: for a GPU, too, once it is taught them.

@@ -13,7 +13,14 @@ FIELDS = ("s0", "s1")
 
 def is_state(kind: object) -> bool:
     """Whether it is Numba's type of such a record."""
-    return isinstance(kind, types.Record) and tuple(kind.fields) == FIELDS
+    if not isinstance(kind, types.Record):
+        return False
+    return tuple(kind.fields) == FIELDS
+
+
+def _holds_states(thing: object) -> bool:
+    """Whether it is an array of such records, or one of them."""
+    return isinstance(thing, View) and is_state(thing.dtype)
 
 
 class States(Views):
@@ -21,12 +28,18 @@ class States(Views):
 
     def declare_states(self, kind: object, position: int, name: str) -> View:
         """The view of an argument that is a 1-D array of such records."""
-        view = self.declare("global", types.uint64, 2, argument=position, name=name)
+        view = self.declare(
+            "global",
+            types.uint64,
+            2,
+            argument=position,
+            name=name,
+        )
         return replace(view, dtype=kind.dtype, axes=view.axes[:1])
 
     def subscript(self, owner: object, items: list) -> object:
         """states[i], which is a record, and its fields; all else as Views does."""
-        if not isinstance(owner, View) or not is_state(owner.dtype):
+        if not _holds_states(owner):
             return super().subscript(owner, items)
         if owner.axes:
             return self.select(owner, items)
@@ -34,7 +47,7 @@ class States(Views):
 
     def target_in(self, owner: object, items: list) -> View:
         """states[i]["s0"], for writing; all else as Views does."""
-        if not isinstance(owner, View) or not is_state(owner.dtype):
+        if not _holds_states(owner):
             return super().target_in(owner, items)
         if owner.axes:
             self.refuse('a record is not assigned as a whole: assign its fields, "s0" and "s1".')
@@ -46,4 +59,5 @@ class States(Views):
             self.refuse('the fields of a generator\'s state are "s0" and "s1".')
         row, _ = record.fixed
         place = number(FIELDS.index(name.value))
-        return replace(record, dtype=types.uint64, fixed=(row, place))
+        fixed = (row, place)
+        return replace(record, dtype=types.uint64, fixed=fixed)

@@ -232,7 +232,14 @@ def test_jit_takes_numbas_options():
         {},
         {"debug": True, "opt": False},
         {"fastmath": True, "inline": "always", "forceinline": True, "lineinfo": True},
-        {"max_registers": 64, "cache": True, "launch_bounds": (64, 2), "lto": False},
+        {
+            "max_registers": 64,
+            "cache": True,
+            "link": [],
+            "nopython": True,
+            "launch_bounds": (64, 2),
+            "lto": False,
+        },
     ):
         x = floats(1)
         cuda.jit(**options)(kernel)[1, 1](x)
@@ -243,8 +250,10 @@ def test_jit_takes_numbas_options():
     for wrong in (print, int, add):
         with pytest.raises(UsageError, match="takes a Python function"):
             cuda.jit(wrong)
-    with pytest.raises(UsageError, match="no option 'link'"):
+    with pytest.raises(UsageError, match="brings compiled CUDA"):
         cuda.jit("void()", link=["f.cu"])
+    with pytest.raises(UsageError, match="Got 4 launch bounds"):
+        cuda.jit(launch_bounds=(1, 2, 3, 4))
 
 
 def test_a_kernel_looks_like_its_function():
