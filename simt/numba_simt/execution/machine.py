@@ -165,8 +165,10 @@ def run(
         max_printed=printed.most,
         printed_width=printed.width,
     )
-    completed = _execute(m) == DONE
-    printed.say(m.n_printed)
+    try:
+        completed = _execute(m) == DONE
+    finally:  # after Ctrl-C, too
+        printed.say(m.n_printed)
     if completed:
         memory.commit()
     at = Places(program, grid, block, memory.arrays)

@@ -6,7 +6,7 @@ from numba import types
 
 from numba_simt.instructions.views import Views
 from numba_simt.reading.typing_rules import number
-from numba_simt.values import Object, View
+from numba_simt.values import Object, Value, View
 
 FIELDS = ("s0", "s1")
 
@@ -52,6 +52,12 @@ class States(Views):
         if owner.axes:
             self.refuse('a record is not assigned as a whole: assign its fields, "s0" and "s1".')
         return self.field(owner, items[0])
+
+    def load(self, view: View) -> Value:
+        """The element of an array; a record is none, but its fields are numbers."""
+        if is_state(view.dtype):
+            self.refuse('a record is no number: read its fields, "s0" and "s1".')
+        return super().load(view)
 
     def field(self, record: View, name: object) -> View:
         """record["s0"]"""
