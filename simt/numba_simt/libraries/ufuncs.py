@@ -1,5 +1,6 @@
 """`vectorize` for target='cuda': a function of numbers, called for each element of arrays."""
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
 
@@ -80,10 +81,7 @@ class Ufunc:
         result, kernel = self._kernels[dtypes]
         arrays = [_as_array(arg, dtype) for arg, dtype in zip(args, dtypes, strict=True)]
         shape = _broadcast([array.shape for array in arrays])
-        flat = [
-            DeviceArray(np.ascontiguousarray(np.broadcast_to(array, shape)).reshape(-1))
-            for array in arrays
-        ]
+        flat = [DeviceArray(_flat(array, shape)) for array in arrays]
         filled = out if is_cuda_array(out) else device_array(shape, result)
         if out is not None and (out.shape != shape or out.dtype != result):
             raise UsageError(
@@ -155,6 +153,13 @@ def _as_array(arg: object, dtype: np.dtype) -> np.ndarray:
     if isinstance(arg, _NUMBERS):
         return np.array([arg], dtype)
     return arg.memory if is_cuda_array(arg) else np.asarray(arg)
+
+
+def _flat(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """The array, broadcast, along one axis; a single element is seen again and again."""
+    if array.size == 1:
+        return np.broadcast_to(array.reshape(1), (math.prod(shape),))
+    return np.ascontiguousarray(np.broadcast_to(array, shape)).reshape(-1)
 
 
 def _broadcast(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
