@@ -119,6 +119,14 @@ class DeviceArray:
     def __setitem__(self, index: object, value: object) -> None:
         self.memory[index] = value.memory if isinstance(value, DeviceArray) else value
 
+    def getitem(self, item: object, stream: object = 0) -> "DeviceArray | np.generic":
+        """self[item]"""
+        return self[item]
+
+    def setitem(self, key: object, value: object, stream: object = 0) -> None:
+        """self[key] = value"""
+        self[key] = value
+
     def transpose(self, axes: tuple[int, ...] | None = None) -> "DeviceArray":
         """A new device array, as in Numba, where a kernel moves the elements."""
         if self.ndim != 2:

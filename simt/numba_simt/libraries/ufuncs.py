@@ -60,16 +60,19 @@ class Ufunc:
     def _add(self, signature: object) -> None:
         from numba.np.numpy_support import as_dtype
 
+        from numba_simt.reading.typing_rules import returned  # brings Numba
+
         names = [f"x{i}" for i in range(self.pyfunc.__code__.co_argcount)]
         call = f"out[thread] = core({', '.join(f'{name}[thread]' for name in names)})"
         kernel, core = kernel_that_calls(
             self.pyfunc, signature, [*names, "out"], "out.shape[0]", call
         )
         (given,) = core.given_signatures
-        if given.return_type is None:
+        kind = given.return_type or returned(self.pyfunc, given.args)
+        if kind is None:
             core.refuse(f"vectorize needs the result's type: write float64({signature}) or so.")
-        result = as_dtype(given.return_type)
-        kernel.compile(tuple(kind[::1] for kind in (*given.args, given.return_type)))
+        result = as_dtype(kind)
+        kernel.compile(tuple(one[::1] for one in (*given.args, kind)))
         self._kernels[tuple(map(as_dtype, given.args))] = result, kernel
 
     def __call__(self, *args: object, out: object = None, stream: object = 0) -> object:

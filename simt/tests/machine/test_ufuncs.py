@@ -80,6 +80,25 @@ def test_device_functions_closures_and_complex_numbers():
     np.testing.assert_allclose(scaled(z), 1.5 * z, rtol=1e-6)
 
 
+def test_the_results_type_may_be_left_out():
+    kinds = ["(int16, int16)", "(float32, int32)", (numba.uint8, numba.uint8)]
+
+    @vectorize(kinds, target="cuda")
+    def above(x, threshold):
+        return x - threshold if x > threshold else x * 0
+
+    @numba.njit
+    def oracle(x, threshold):
+        return x - threshold if x > threshold else x * 0
+
+    for one, other in ((np.int16, np.int16), (F, np.int32), (np.uint8, np.uint8)):
+        x, threshold = np.arange(10).astype(one), np.full(10, 4, other)
+        found = above(x, threshold)
+        expected = [oracle(*pair) for pair in zip(x, threshold, strict=True)]
+        assert found.tolist() == expected
+        assert str(oracle.nopython_signatures[-1].return_type) == str(found.dtype)
+
+
 def test_the_signature_decides():
     with pytest.raises(UsageError, match=r"No matching version of longer.*called with \(int64"):
         longer(np.arange(3), np.arange(3))
@@ -115,7 +134,7 @@ def test_wrong_options_and_functions():
     with pytest.raises(UsageError, match="not supported: 'fastmath'"):
         vectorize(["float64(float64, float64)"], target="cuda", fastmath=True)(add)
     with pytest.raises(UsageError, match="needs the result's type"):
-        vectorize([(numba.float64, numba.float64)], target="cuda")(add)
+        vectorize([(numba.float64, numba.float64)], target="cuda")(lambda a, b: half(a))
     with pytest.raises(UsageError, match="has 1 arguments, but it takes"):
         vectorize(["float64(float64)"], target="cuda")(add)
     with pytest.raises(UsageError, match=r"No matching version of add: .* for nothing"):
