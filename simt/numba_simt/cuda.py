@@ -1,20 +1,18 @@
 """What `numba.cuda` offers, on the SIMT machine: this module stands in for it without a GPU.
 
-The host does one thing after the other, so streams keep order, and events read the host's clock.
-What works inside kernels only is here by name, and refuses to work on the host.
+What works inside kernels only is here by name, and refuses to work on the host. Numba's types and
+what is seldom used are fetched when they are asked for.
 """
 
-import os
-import time
-from collections.abc import Callable
 from contextlib import nullcontext
-from difflib import get_close_matches
-from typing import NamedTuple, NoReturn
+from difflib import get_close_matches as _near
+from functools import cache as _cache
+from importlib import import_module as _import
 
-from numba_simt import errors
-from numba_simt.in_kernel import InKernel
+from numba_simt import errors as _errors
+from numba_simt.in_kernel import TYPES, VECTORS, InKernel
+from numba_simt.launching.arguments import In, InOut, Out  # noqa: F401
 from numba_simt.launching.arrays import (  # noqa: F401
-    as_cuda_array,
     device_array,
     device_array_like,
     is_cuda_array,
@@ -27,10 +25,33 @@ from numba_simt.launching.arrays import (  # noqa: F401
     pinned_array_like,
     to_device,
 )
+from numba_simt.launching.devices import (  # noqa: F401
+    Event,
+    MemoryInfo,
+    Runtime,
+    Stream,
+    current_context,
+    detect,
+    get_current_device,
+    gpus,
+    is_available,
+    is_bfloat16_supported,
+    is_float16_supported,
+    is_fp8_supported,
+    is_supported_version,
+    list_devices,
+    select_device,
+    synchronize,
+)
 from numba_simt.launching.dispatcher import jit  # noqa: F401
-from numba_simt.launching.grids import BLOCK, GRID, SHARED, THREADS
+from numba_simt.launching.interfaces import (  # noqa: F401
+    as_cuda_array,
+    from_cuda_array_interface,
+)
 
 STANDS_FOR_NUMBA_CUDA = True  # inside a kernel this module is numba.cuda
+HAS_NUMBA = True
+implementation = "SIMT machine"
 
 threadIdx = InKernel("threadIdx")
 blockIdx = InKernel("blockIdx")
@@ -74,156 +95,103 @@ fma = InKernel("fma")
 selp = InKernel("selp")
 cbrt = InKernel("cbrt")
 nanosleep = InKernel("nanosleep")
+ldca = InKernel("ldca")
+ldcg = InKernel("ldcg")
+ldcs = InKernel("ldcs")
+ldcv = InKernel("ldcv")
+ldlu = InKernel("ldlu")
+stcg = InKernel("stcg")
+stcs = InKernel("stcs")
+stwb = InKernel("stwb")
+stwt = InKernel("stwt")
 
-
-def __getattr__(name: str) -> NoReturn:
-    near = get_close_matches(name, globals(), 1)
-    hint = f"is it cuda.{near[0]}?" if near else "README.md of numba-simt says what it has."
-    raise errors.Missing(f"The SIMT machine has no cuda.{name}: {hint}")
-
-
-def synchronize(*_: object) -> None:
-    """Whatever was asked for is done: nothing is ever pending."""
-
-
-class Stream:
-    """Work in order."""
-
-    synchronize = synchronize
-    __getattr__ = errors.lacking("A stream")
-
-    def auto_synchronize(self) -> nullcontext:
-        """A `with` block at whose end the work in it is done."""
-        return nullcontext(self)
-
-    def add_callback(self, callback: Callable, arg: object = None) -> None:
-        """Calls callback(stream, status, arg), at once: the work before it is done."""
-        callback(self, 0, arg)
-
-
-class Event:
-    """A moment on the host's clock."""
-
-    synchronize = synchronize
-    wait = synchronize
-    __getattr__ = errors.lacking("An event")
-
-    def __init__(self, timing: bool = True) -> None:
-        self.timing = timing
-        self.moment: float | None = None  # seconds
-
-    def record(self, stream: object = 0) -> None:
-        """It happens now."""
-        self.moment = time.perf_counter()
-
-    def query(self) -> bool:
-        """Whether the work before it is done, as it always is."""
-        return True
-
-    def elapsed_time(self, evtend: "Event") -> float:
-        """Milliseconds from this event to a later one."""
-        if not (self.timing and self.moment and evtend.timing and evtend.moment):
-            raise errors.UsageError("elapsed_time needs two recorded events, both with timing.")
-        return 1e3 * (evtend.moment - self.moment)
-
-
-class MemoryInfo(NamedTuple):
-    """Bytes of this computer's memory."""
-
-    free: int
-    total: int
-
-
-class Device(nullcontext):
-    """The one device, and its context: this computer, as a GPU with one multiprocessor."""
-
-    id = 0
-    name = "SIMT machine"
-    uuid = "SIMT-0"
-    compute_capability = (7, 5)
-    supports_float16 = True
-    supports_bfloat16 = False
-    supports_fp8 = False
-    WARP_SIZE = 32
-    MULTIPROCESSOR_COUNT = 1
-    MAX_THREADS_PER_BLOCK = THREADS
-    MAX_THREADS_PER_MULTIPROCESSOR = THREADS
-    MAX_SHARED_MEMORY_PER_BLOCK = SHARED
-    MAX_BLOCK_DIM_X, MAX_BLOCK_DIM_Y, MAX_BLOCK_DIM_Z = BLOCK
-    MAX_GRID_DIM_X, MAX_GRID_DIM_Y, MAX_GRID_DIM_Z = GRID
-    synchronize = synchronize
-    reset = synchronize
-    __getattr__ = errors.lacking("The device")
-
-    def __init__(self) -> None:
-        super().__init__(self)
-        self.device = self
-
-    def get_memory_info(self) -> MemoryInfo:
-        """Bytes of this computer's memory."""
-        page = os.sysconf("SC_PAGE_SIZE")
-        total = page * os.sysconf("SC_PHYS_PAGES")
-        free = total  # macOS does not say what is free
-        if "SC_AVPHYS_PAGES" in os.sysconf_names:
-            free = page * os.sysconf("SC_AVPHYS_PAGES")
-        return MemoryInfo(free, total)
-
-
-class Devices(tuple):
-    """The devices of this computer."""
-
-    @property
-    def current(self) -> Device:
-        """The one that kernels run on."""
-        return self[0]
-
-
-gpus = Devices([Device()])
-
-
-def list_devices() -> Devices:
-    """All devices: one."""
-    return gpus
-
-
-def current_context(devnum: int | None = 0) -> Device:
-    """The context of device 0; IndexError for any other."""
-    return gpus[devnum or 0]
-
-
-get_current_device = current_context
-select_device = current_context
-
-
-def detect() -> bool:
-    """Prints what there is; whether kernels can run."""
-    print("Found 1 CUDA devices\nid 0: SIMT machine, compute capability 7.5 [no GPU: simulated]")
-    return True
-
-
-def is_available() -> bool:
-    """Kernels can run."""
-    return True
-
-
-is_supported_version = is_available
-is_float16_supported = is_available
-
-
-def is_bfloat16_supported() -> bool:
-    """Neither bfloat16 nor fp8: NumPy has no such numbers."""
-    return False
-
-
-is_fp8_supported = is_bfloat16_supported
 stream = Stream
 default_stream = Stream
 legacy_default_stream = Stream
 per_thread_default_stream = Stream
 event = Event
 event_elapsed_time = Event.elapsed_time
+runtime = Runtime()
 defer_cleanup = nullcontext
 profiling = nullcontext
 close = synchronize
 profile_start = synchronize
 profile_stop = synchronize
+KernelRuntimeError = _errors.KernelError
+CudaSupportError = _errors.CudaSupportError
+
+
+def external_stream(ptr: int) -> Stream:
+    """A stream that somebody else made: all work is done in order anyway."""
+    return Stream()
+
+
+def cuda_error() -> None:
+    """What went wrong when CUDA was looked for: nothing."""
+
+
+_ELSEWHERE = {  # where what is seldom used comes from
+    "reduce": "numba_simt.libraries.reduction:Reduce",
+    "Reduce": "numba_simt.libraries.reduction:Reduce",
+    "vectorize": "numba_simt.libraries.ufuncs:vectorize",
+    "guvectorize": "numba_simt.libraries.gufuncs:guvectorize",
+    "random": "numba_simt.random",
+    "cudadrv": "numba_simt.cudadrv",
+    "devices": "numba_simt.cudadrv:devices",
+    "devicearray": "numba_simt.cudadrv:devicearray",
+    "driver": "numba_simt.cudadrv:driver",
+    "config": "numba.core.config",
+    "types": "numba.core.types",
+    "literal_unroll": "numba:literal_unroll",
+    "optional": "numba.core.types:Optional",
+    "deferred_type": "numba.core.types:DeferredType",
+}
+_COMPILED = "the SIMT machine runs a kernel's source and makes no machine code: {}."
+_ABSENT = {  # what numba.cuda has besides, and what to do
+    _COMPILED.format("on a GPU, or where numba-cuda is installed, numba.cuda has it"): """
+        compile compile_all compile_for_current_device compile_ptx compile_ptx_for_current_device
+        declare_device config_default_cc numba_cuda_default_ptx_cc""",
+    _COMPILED.format("write what is linked in CUDA C++ as a device function in Python"): """
+        Archive CUSource Cubin Fatbin LTOIR LinkableCode Object PTXSource""",
+    "device memory here is this process's own, and is neither managed nor handed over.": """
+        BaseCUDAMemoryManager GetIpcHandleMixin HostOnlyCUDAMemoryManager IpcHandle MappedMemory
+        MemoryPointer PinnedMemory open_ipc_array set_memory_manager""",
+    "NumPy has no such numbers: use float16 or float32.": "bfloat16",
+    "it is Numba's own machinery, which the SIMT machine has no part in.": """
+        Dim3 GridGroup alias api api_util args cache_hints cext cg cgutils cloudpickle codegen
+        compiler core cpython cuda_paths datamodel debuginfo decorators descriptor device_init
+        deviceufunc dim3 dispatcher errors extending flags grid_group initialize intrinsics
+        itanium_mangler kernels launchconfig literal locks lowering mathimpl memory_management misc
+        models nvvm nvvmutils prepare_shape_strides_dtype reduction require_context serialize
+        simulator stubs target typeconv typing ufuncs utils vectorizers""",
+}
+
+
+@_cache
+def _vector(element: str, count: int) -> InKernel:
+    """A vector type; float4 is float32x4."""
+    return InKernel(f"{element}x{count}")
+
+
+def __getattr__(name: str) -> object:
+    if name in VECTORS:
+        return _vector(*VECTORS[name])
+    if name in TYPES:
+        return getattr(_import("numba.core.types"), name)
+    if name in _ELSEWHERE:
+        module, _, inside = _ELSEWHERE[name].partition(":")
+        found = _import(module)
+        return getattr(found, inside) if inside else found
+    for why, names in _ABSENT.items():
+        if name in names.split():
+            raise _errors.Missing(f"The SIMT machine has no cuda.{name}: {why}")
+    near = _near(name, __dir__(), 1)
+    hint = f"is it cuda.{near[0]}?" if near else "README.md of numba-simt says what it has."
+    raise _errors.Missing(f"The SIMT machine has no cuda.{name}: {hint}")
+
+
+def __dir__() -> list[str]:
+    """The names of numba.cuda that are here."""
+    own = {name for name in globals() if not name.startswith("_")}
+    helpers = {"InKernel", "TYPES", "VECTORS", "STANDS_FOR_NUMBA_CUDA", "Runtime", "nullcontext"}
+    return sorted(own - helpers | _ELSEWHERE.keys() | VECTORS.keys() | TYPES)

@@ -27,6 +27,10 @@ class BackwardsError(UsageError, NotImplementedError):
     """Numba raises NotImplementedError here."""
 
 
+class CudaSupportError(KernelError):
+    """No CUDA here; the SIMT machine never says so."""
+
+
 class Misfit(ValueError):
     """What was given does not fit a kernel, which refuses it with its line: see `refuse`."""
 

@@ -1,6 +1,6 @@
-"""The names of `numba.cuda` that mean something inside kernels only.
+"""The names of `numba.cuda` that mean something inside kernels only, and those of its types.
 
-`api.py` offers each of them to the host as an `InKernel`, which refuses to work there; the front
+`cuda.py` offers each of them to the host as an `InKernel`, which refuses to work there; the front
 end knows them by that class, and the real ones of numba-cuda by their names.
 """
 
@@ -15,7 +15,32 @@ IN_KERNELS = (
     *("all_sync", "any_sync", "eq_sync", "ballot_sync", "match_any_sync", "match_all_sync"),
     *("activemask", "lanemask_lt"),
     *("popc", "brev", "clz", "ffs", "fma", "selp", "cbrt", "nanosleep"),
+    *("ldca", "ldcg", "ldcs", "ldcv", "ldlu", "stcg", "stcs", "stwb", "stwt"),
 )
+TYPES = frozenset(  # of Numba, that are names of numba.cuda as well
+    """b1 bool_ boolean byte c16 c8 char complex128 complex64 double f4 f8 ffi ffi_forced_object
+    float32 float64 float_ i1 i2 i4 i8 int16 int32 int64 int8 int_ intc intp long_ longlong none
+    short size_t ssize_t u1 u2 u4 u8 uchar uint uint16 uint32 uint64 uint8 uintc uintp ulong
+    ulonglong ushort void""".split()
+)
+_ELEMENTS = {  # of vector types: float32x4 is float4, too
+    "int8": "int8x char",
+    "int16": "int16x short",
+    "int32": "int32x int",
+    "int64": "int64x long longlong",
+    "uint8": "uint8x uchar",
+    "uint16": "uint16x ushort",
+    "uint32": "uint32x uint",
+    "uint64": "uint64x ulong ulonglong",
+    "float32": "float32x float",
+    "float64": "float64x double",
+}
+VECTORS = {  # name -> the type of the elements, and how many there are
+    f"{prefix}{count}": (element, count)
+    for element, prefixes in _ELEMENTS.items()
+    for prefix in prefixes.split()
+    for count in (1, 2, 3, 4)
+}
 _USES = (
     *("call", "getitem", "len", "index", "int", "float", "bool"),
     *("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "floordiv", "mod", "lt", "gt"),

@@ -80,6 +80,7 @@ INSTRUCTIONS = {
     **_alike("MATCH_ANY MATCH_ALL", "result mask a same", ATOMIC_ANY),
     **_alike("ACTIVEMASK LANEMASK_LT", "result", INT64),
     **_alike("SYNCWARP", "none mask", INT64),
+    **_alike("PRINT", "first count print", INT64),
     **_alike("MMA", "result a b c", frozenset({"F16"})),
     **_alike("BARRIER", "", INT64),
     **_alike("BARRIER_COUNT BARRIER_AND BARRIER_OR", "result predicate", INT64),

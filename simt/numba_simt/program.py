@@ -22,6 +22,13 @@ class ArraySpec:
     alignment: int = 0  # bytes; 0 if the kernel does not say
 
 
+class Print(NamedTuple):
+    """What one print() of a kernel writes."""
+
+    text: str  # a format of Python's, with the newline: "x = %f\n"
+    packed: str  # how its numbers lie, 8 bytes each, as the struct module has it: "=d"
+
+
 class Line(NamedTuple):
     """A line of source; of a function in another file, also the kernel's line that calls it."""
 
@@ -51,3 +58,4 @@ class Program:
     extents: tuple[tuple[int, int, int], ...]  # array, dimension, scalar register
     arrays: tuple[ArraySpec, ...]
     specials: dict[str, int]  # "threadIdx.x": vector register r; "blockIdx.x": ~ scalar register
+    prints: tuple[Print, ...] = ()

@@ -116,6 +116,18 @@ class View:
 
 
 @dataclass(frozen=True)
+class Vector:
+    """A float32x4 or another of CUDA's vector types: its name, and its .x, .y, .z and .w."""
+
+    name: str
+    parts: tuple
+
+    def map(self, function: Callable) -> "Vector":
+        """The vector with function(place, part) in place of its parts."""
+        return replace(self, parts=tuple(function(i, part) for i, part in enumerate(self.parts)))
+
+
+@dataclass(frozen=True)
 class Object:
     """A Python object that means something to the compiler only: a function, a dtype, None."""
 

@@ -20,12 +20,13 @@ FLOORS = {  # a room imports from those below it; modules of no room lie on the 
     "callables": 3,
     "translation": 4,
     "launching": 5,
+    "libraries": 6,
     "profiling": 6,
     "watching": 7,
     "reports": 8,
     "command": 10,  # above `cuda`, which it puts in numba.cuda's place
 }
-TOP = ("__init__", "cuda")
+TOP = ("__init__", "cuda", "cudadrv", "cupy", "random")
 PLUGIN = "numba_simt.command.pytest_plugin"  # which pytest itself imports, and nobody else
 MODULES = {
     ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path

@@ -9,8 +9,11 @@ functions         Functions of numbers that kernels may call: of math, cmath, Nu
 intrinsics        What kernels use of numba.cuda: positions, shared and local memory, barriers,
                   atomics.
 library           Functions of numbers that the SIMT machine computes from simpler ones.
+printing          print() in a kernel, with the formats that Numba's CUDA target has.
 python_functions  Python's own functions of numbers in a kernel: abs, min, max, round, int, float,
                   complex, len.
+vectors           CUDA's vector types (float32x4 and the like), and loads and stores with a hint for
+                  the cache.
 warps             What the lanes of a warp do together: votes, shuffles, matches, 16-byte accesses,
                   matrices.
 """

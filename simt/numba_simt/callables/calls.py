@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import types
 
+from numba_simt.callables.vectors import CACHED_LOADS, CACHED_STORES, Vectors
 from numba_simt.callables.warps import Warps
-from numba_simt.in_kernel import IN_KERNELS
+from numba_simt.in_kernel import IN_KERNELS, VECTORS
 from numba_simt.instructions.inlining import signature_of
 from numba_simt.instructions.names import Conjugate
 from numba_simt.reading.signatures import Misfit, best
@@ -36,6 +37,7 @@ _BUILTINS = {
     max: Handler(Warps.extreme, (max,)),
     int: Handler(Warps.python_cast, (int,)),
     float: Handler(Warps.python_cast, (float,)),
+    print: Handler(Vectors.python_print),
 }
 _EXTENSIONS = {  # those of extensions/, by name: who has a GPU defines them for both machines
     "mma_m16n8k16": Handler(Warps.matrix_product),
@@ -75,6 +77,9 @@ _CUDA = {  # functions of numba.cuda
     "cbrt": Handler(Warps.number_function, ("cbrt",)),
     "selp": Handler(Warps.cuda_selp),
     "nanosleep": Handler(Warps.cuda_nanosleep),
+    **{name: Handler(Vectors.cached_load, (name,)) for name in CACHED_LOADS},
+    **{name: Handler(Vectors.cached_store, (name,)) for name in CACHED_STORES},
+    **{name: Handler(Vectors.vector, (name,)) for name in VECTORS},
 }
 _CUDA_FAMILIES = {  # cuda.atomic.add: the method takes the name, "add", first
     "atomic": Warps.cuda_atomic,
@@ -84,7 +89,6 @@ _CUDA_FAMILIES = {  # cuda.atomic.add: the method takes the name, "add", first
 }
 _MAKE_AN_ARRAY = "use cuda.shared.array or cuda.local.array"
 _CURES = {
-    "print": "write the value into an array and look at it after the launch",
     "zeros": _MAKE_AN_ARRAY,
     "empty": _MAKE_AN_ARRAY,
     "ones": _MAKE_AN_ARRAY,
@@ -107,7 +111,7 @@ def _handler(called: object, name: str) -> Handler | None:
     return None
 
 
-class Calls(Warps):
+class Calls(Vectors):
     """Finds out what is called, and hands the arguments to what compiles it."""
 
     def compile_Call(self, node: ast.Call) -> object:

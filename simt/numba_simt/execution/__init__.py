@@ -10,6 +10,7 @@ machine   Launches a program on the machine in c/machine.c: lays out its memory,
           result.
 native    C sources, compiled on this machine once and kept in the cache folder.
 places    Names for what the machine knows by number: lines, threads, elements of arrays.
+printing  What a kernel prints: the C core keeps a row for each line, and Python writes the lines.
 structs   The structures that Python fills for the machine: twins of those in c/machine.h.
 tables    The instruction set as C reads it: enumerations and tables, written from the rows of
           ops.py.

@@ -21,6 +21,7 @@ from numba_simt.execution.hazards import Hazard, HazardError, describe_all
 from numba_simt.execution.layout import Memory
 from numba_simt.execution.native import library
 from numba_simt.execution.places import Place, Places
+from numba_simt.execution.printing import Printed
 from numba_simt.execution.structs import (
     INT64,
     AccessRecord,
@@ -153,6 +154,7 @@ def run(
     scalars = _scalars(program, arguments, memory, grid, block)
     code = np.ascontiguousarray(program.code, np.int32)
     notes = _Notes(program, kept)
+    printed = Printed(program)
     allocations = (Allocation * max(len(memory.allocations), 1))(*memory.allocations)
     special = [program.specials.get(name, ops.NONE) for name in _SPECIALS]
     m = Machine(
@@ -176,6 +178,9 @@ def run(
         max_hazards=HAZARDS,
         accesses=ctypes.addressof(notes.accesses),
         max_accesses=kept,
+        printed=printed.rows.ctypes.data,
+        max_printed=printed.most,
+        printed_width=printed.width,
     )
 
     def outcome(completed: bool) -> Outcome:
@@ -194,6 +199,8 @@ def run(
     except (KeyboardInterrupt, TooLong) as ended:
         ended.outcome = outcome(False)
         raise
+    finally:
+        printed.say(m.n_printed)
     if completed:
         memory.commit()
     return outcome(completed)

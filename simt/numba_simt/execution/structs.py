@@ -102,5 +102,9 @@ class Machine(ctypes.Structure):
         ("accesses", POINTER),
         ("n_accesses", INT64),
         ("max_accesses", INT64),
+        ("printed", POINTER),
+        ("n_printed", INT64),
+        ("max_printed", INT64),
+        ("printed_width", INT64),
         ("state", POINTER),
     ]

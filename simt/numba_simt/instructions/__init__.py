@@ -13,6 +13,8 @@ expressions  Expressions of a kernel: operators, comparisons, conditions, tuples
 inlining     Device functions of a kernel: their bodies in place of their calls.
 names        Names and attributes in a kernel: what they mean inside, and what is taken from
              outside.
+states       States of random generators in a kernel: arrays of records of two uint64,
+             states[i]["s0"].
 variables    Variables of a kernel: what is assigned to a name, and the register where it lives.
 views        Arrays in a kernel: their shapes, indices and slices, loads and stores.
 """

@@ -10,9 +10,9 @@ import numpy as np
 
 from numba_simt.errors import CompileError
 from numba_simt.ops import COLUMNS, INSTRUCTIONS, NONE, OP, TYPES
-from numba_simt.program import ArraySpec, Line
+from numba_simt.program import ArraySpec, Line, Print
 from numba_simt.reading.source import Source
-from numba_simt.values import Cuda, Object, Value, Variable, View, register_type
+from numba_simt.values import Cuda, Object, Value, Variable, Vector, View, register_type
 
 
 class Undefined(Exception):
@@ -81,6 +81,7 @@ class Emitter:
         self.sites: dict[object, View] = {}  # call of shared.array -> its array
         self.extents: dict[tuple[int, int], int] = {}
         self.specials: dict[str, int] = {}
+        self.prints: list[Print] = []
         self.used: dict[tuple[int, bool], int] = {}  # temporaries in use
         self._pools: dict[tuple[int, bool], list[int]] = defaultdict(list)
         # The register that the last instruction filled, if only the next reader can know of it.
@@ -129,6 +130,8 @@ class Emitter:
                 return f"{article} {value.type}"
             case View():
                 return f"the {len(value.axes)}-d array {self.arrays[value.array].name}".rstrip()
+            case Vector():
+                return f"a {value.name}"
             case Cuda():
                 return f"cuda.{value}".rstrip(".")
             case Object():
@@ -217,7 +220,11 @@ class Emitter:
         return Value(type, self.specials[name])
 
     def hold(self, value: object) -> object:
-        """A number as it is now, whatever happens to its variable in this statement."""
+        """What it is now, whatever happens to its variable in this statement."""
         if isinstance(value, Value) and value.named:
             return self.op("COPY", value.type, value)
+        if isinstance(value, tuple):
+            return tuple(map(self.hold, value))
+        if isinstance(value, View | Vector):
+            return value.map(lambda _, item: self.hold(item))
         return value

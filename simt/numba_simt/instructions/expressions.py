@@ -2,12 +2,14 @@
 
 import ast
 from collections.abc import Callable, Sequence
+from enum import Enum
 
 from numba_simt.instructions.names import Names
 from numba_simt.reading.pruning import is_of_types, known_side
 from numba_simt.reading.typing_rules import number
 from numba_simt.values import Object, Value
 
+_IDENTITIES = {ast.Is: True, ast.Eq: True, ast.IsNot: False, ast.NotEq: False}
 # What is not done for lanes that do not need it: it is slow, or may be refused to them.
 _COSTLY = (ast.Subscript, ast.Call, ast.Div, ast.FloorDiv, ast.Mod)
 
@@ -21,6 +23,13 @@ def _costs(node: ast.AST) -> bool:
         return False
     owner = getattr(node, "value", None)
     return getattr(owner, "attr", "") != "shape"  # x.shape[0] is a register
+
+
+def _are_members(left: object, right: object) -> bool:
+    """Whether they are members of one enumeration; those that are integers are numbers here."""
+    if not isinstance(left, Object) or not isinstance(right, Object):
+        return False
+    return isinstance(left.value, Enum) and type(left.value) is type(right.value)
 
 
 class Expressions(Names):
@@ -66,6 +75,8 @@ class Expressions(Names):
             return number(left == right)
         if with_none and isinstance(operator, ast.IsNot):
             return number(left != right)
+        if _are_members(left, right) and type(operator) in _IDENTITIES:
+            return number(_IDENTITIES[type(operator)] == (left.value is right.value))
         return self.operate(type(operator), left, right)
 
     def compile_BoolOp(self, node: ast.BoolOp, i: int = 0) -> object:

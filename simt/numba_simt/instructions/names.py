@@ -3,16 +3,17 @@
 import ast
 import sys
 from dataclasses import dataclass
+from enum import EnumMeta
 from types import ModuleType
 
 import numpy as np
 from numba import types
 
-from numba_simt.in_kernel import IN_KERNELS, InKernel
-from numba_simt.instructions.views import Views
+from numba_simt.in_kernel import IN_KERNELS, TYPES, InKernel
+from numba_simt.instructions.states import States, is_state
 from numba_simt.reading.pruning import outside
 from numba_simt.reading.typing_rules import as_type, number
-from numba_simt.values import Cuda, Object, Value, View
+from numba_simt.values import Cuda, Object, Value, Vector, View
 
 _PLACES = ("threadIdx", "blockIdx", "blockDim", "gridDim")
 _REGISTERS = {"laneid"} | {f"{place}.{axis}" for place in _PLACES for axis in "xyz"}
@@ -25,7 +26,7 @@ class Conjugate:
     value: Value
 
 
-class Names(Views):
+class Names(States):
     """Looks names up as Python does: the kernel's variables, its closure, its module, builtins."""
 
     def compile_Name(self, node: ast.Name) -> object:
@@ -67,6 +68,27 @@ class Names(Views):
             self.sites[id(array)] = view
         return self.sites[id(array)]
 
+    def subscript(self, owner: object, items: list) -> object:
+        """Color["red"] of an enumeration; all else as below."""
+        if not isinstance(owner, Object) or not isinstance(owner.value, EnumMeta):
+            return super().subscript(owner, items)
+        name = getattr(items[0], "value", None)
+        if len(items) > 1 or name not in owner.value.__members__:
+            self.refuse(
+                f"{self.describe(owner)} has the members {', '.join(owner.value.__members__)}."
+            )
+        return self.capture(owner.value[name], name)
+
+    def _is_member(self, node: ast.expr) -> bool:
+        """Whether an expression names a member of an enumeration of integers: Shape.circle."""
+        if not isinstance(node, ast.Attribute | ast.Subscript):
+            return False
+        owner = getattr(node.value, "id", None)
+        if owner is None or owner in self.scope.source.webs.names:
+            return False
+        found = self._from_outside(owner)
+        return isinstance(found, Object) and isinstance(found.value, EnumMeta)
+
     def compile_Attribute(self, node: ast.Attribute) -> object:
         """cuda.threadIdx.x, x.shape, z.real, math.pi"""
         owner = self.compile(node.value)
@@ -74,11 +96,19 @@ class Names(Views):
         if isinstance(owner, Cuda):
             return self._of_cuda_module(f"{owner}.{name}".lstrip("."))
         if isinstance(owner, View):
+            if is_state(owner.dtype) and not owner.axes:
+                return self.load(self.field(owner, Object(name)))
             return self.property_of(owner, name)
         if isinstance(owner, Value) and name in ("real", "imag"):
             return self.part(owner, name)
         if isinstance(owner, Value) and name == "conjugate":
             return Object(Conjugate(owner))
+        if isinstance(owner, Value) and name == "value" and self._is_member(node.value):
+            return owner
+        if isinstance(owner, Vector):
+            at = "xyzw".find(name)
+            if len(name) == 1 and 0 <= at < len(owner.parts):
+                return owner.parts[at]
         if isinstance(owner, Object) and hasattr(owner.value, name):
             return self.capture(getattr(owner.value, name), name)
         self.refuse(f"{self.describe(owner)} has no .{name}: check the spelling.")
@@ -89,6 +119,8 @@ class Names(Views):
             return self.special(path, types.int32)
         if path == "warpsize":
             return Value(types.int32, constant=32)
+        if path in TYPES:
+            return Object(getattr(types, path))
         return Cuda(path)
 
 

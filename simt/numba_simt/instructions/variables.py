@@ -6,7 +6,7 @@ from numba_simt.instructions.arithmetic import Arithmetic
 from numba_simt.instructions.emitter import Facts, Scope, Undefined
 from numba_simt.ops import OP, column
 from numba_simt.reading.typing_rules import unify
-from numba_simt.values import Value, Variable, View, register_type
+from numba_simt.values import Value, Variable, Vector, View, register_type
 
 RESULT = column("ADD", "result")  # the same column in every instruction that has one
 
@@ -65,7 +65,7 @@ class Variables(Arithmetic):
         """Writes the numbers in `value`; returns it with variables in their places."""
         if isinstance(value, tuple):
             return tuple(self._store((*key, i), item) for i, item in enumerate(value))
-        if isinstance(value, View):
+        if isinstance(value, View | Vector):
             return value.map(lambda i, item: self._store((*key, i), item))
         if not isinstance(value, Value):
             return value
@@ -115,7 +115,7 @@ class Variables(Arithmetic):
     def _load(self, template: object) -> object:
         if isinstance(template, tuple):
             return tuple(map(self._load, template))
-        if isinstance(template, View):
+        if isinstance(template, View | Vector):
             return template.map(lambda _, item: self._load(item))
         if not isinstance(template, Variable):
             return template

@@ -208,18 +208,23 @@ class Views(Control):
 
     def target(self, node: ast.Subscript) -> View:
         """The element of an array that a subscript names, for writing."""
-        owner = self.compile(node.value)
+        return self.target_in(self.compile(node.value), self.items(node.slice))
+
+    def target_in(self, owner: object, items: list) -> View:
+        """owner[items], for writing."""
         if not isinstance(owner, View):
             self.refuse(f"{self.describe(owner)} cannot be assigned to by index: arrays can.")
-        view = self.select(owner, self.items(node.slice))
+        view = self.select(owner, items)
         if view.axes:
             self.refuse("only single elements can be assigned: loop over the elements.")
         return view
 
     def compile_Subscript(self, node: ast.Subscript) -> object:
         """x[i], x[i, 1:], or an element of a tuple."""
-        owner = self.compile(node.value)
-        items = self.items(node.slice)
+        return self.subscript(self.compile(node.value), self.items(node.slice))
+
+    def subscript(self, owner: object, items: list) -> object:
+        """owner[items]"""
         if isinstance(owner, View):
             view = self.select(owner, items)
             return view if view.axes else self.load(view)

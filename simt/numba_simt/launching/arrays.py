@@ -14,6 +14,7 @@ import numpy as np
 from numba_simt.errors import BackwardsError, Missing, UsageError
 
 NUMBERS = frozenset(map(np.dtype, "?bhilqBHILQefdFD"))  # in the processor's own byte order
+STATE = np.dtype([("s0", np.uint64), ("s1", np.uint64)], align=True)  # of a random generator
 _PROPERTIES = ("shape", "strides", "dtype", "ndim", "size", "nbytes", "flags")
 _VIEWS = ("reshape", "ravel", "squeeze", "view")  # methods that give a view of the same memory
 
@@ -21,7 +22,7 @@ _VIEWS = ("reshape", "ravel", "squeeze", "view")  # methods that give a view of 
 def number_dtype(what: str, dtype: np.dtype | type | str) -> np.dtype:
     """`dtype` as a NumPy dtype, when device memory holds such numbers."""
     dtype = np.dtype(dtype)
-    if dtype not in NUMBERS:
+    if dtype not in NUMBERS and dtype != STATE:
         raise UsageError(
             f"{what} holds {dtype}, which a kernel cannot use: it takes bool, int8 to uint64, "
             "float16 to float64, complex64 and complex128, in native byte order."
@@ -118,6 +119,14 @@ class DeviceArray:
     def __setitem__(self, index: object, value: object) -> None:
         self.memory[index] = value.memory if isinstance(value, DeviceArray) else value
 
+    def getitem(self, item: object, stream: object = 0) -> "DeviceArray | np.generic":
+        """self[item]"""
+        return self[item]
+
+    def setitem(self, key: object, value: object, stream: object = 0) -> None:
+        """self[key] = value"""
+        self[key] = value
+
     def transpose(self, axes: tuple[int, ...] | None = None) -> "DeviceArray":
         """A new device array, as in Numba, where a kernel moves the elements."""
         if self.ndim != 2:
@@ -168,6 +177,8 @@ def _unwritten(
     memory = np.ndarray(shape, number_dtype("The array", dtype), strides=strides, order=order)
     if memory.dtype.kind in "fc":
         memory.fill(np.nan)
+    elif memory.dtype.names:
+        memory[...] = np.frombuffer(b"\xff" * memory.itemsize, memory.dtype)[0]
     else:
         memory.fill(~memory.dtype.type(0))
     return memory
@@ -248,13 +259,6 @@ def to_device(
 def is_cuda_array(obj: object) -> bool:
     """Whether kernels reach it without a copy."""
     return isinstance(obj, DeviceArray | MappedArray)
-
-
-def as_cuda_array(obj: object, sync: bool = True) -> DeviceArray:
-    """A view of device memory."""
-    if not is_cuda_array(obj):
-        raise UsageError(f"A {type(obj).__name__} does not lie in device memory: use to_device.")
-    return DeviceArray(obj.memory)
 
 
 @contextmanager

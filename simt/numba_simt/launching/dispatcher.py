@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from numbers import Integral
 
+import numpy as np
+
 from numba_simt.errors import Misfit, UsageError, lacking
 from numba_simt.execution import machine
 from numba_simt.launching.arguments import read_argument
@@ -20,7 +22,7 @@ from numba_simt.reading.signatures import Argument, fit
 
 OPTIONS = (  # they steer the hardware's compiler: no effect here
     *("device", "inline", "forceinline", "fastmath", "debug", "opt", "lineinfo", "cache", "lto"),
-    *("max_registers", "launch_bounds", "shared_memory_carveout"),
+    *("max_registers", "launch_bounds", "shared_memory_carveout", "link", "nopython"),
 )
 CARVEOUTS = ("default", "maxl1", "maxshared")
 # Who looks on (`command` does): runs launch(configuration, arguments), and keeps what it shows.
@@ -30,11 +32,22 @@ _STORES = {OP[name]: column(name, "array") for name in ("ST", "STV", *ATOMICS)}
 
 def jit(func_or_sig: object = None, device: bool = False, **options: object) -> object:
     """Numba's `cuda.jit`: bare, or with a signature or a list of them, and with its options."""
+    if options.get("link"):
+        raise UsageError(
+            "cuda.jit(link=...) brings compiled CUDA, which the SIMT machine cannot run: write the "
+            "functions in Python, with @cuda.jit(device=True)."
+        )
     for name in options:
         if name not in OPTIONS:
             offered = ", ".join(get_close_matches(name, OPTIONS, 1) or OPTIONS)
             raise UsageError(f"cuda.jit has no option {name!r} on the SIMT machine, but {offered}.")
     _check_carveout(options.get("shared_memory_carveout"))
+    bounds = options.get("launch_bounds")
+    if isinstance(bounds, tuple) and len(bounds) > 3:
+        raise UsageError(
+            f"Got {len(bounds)} launch bounds: {', '.join(map(str, bounds))}. A maximum of three "
+            "are supported: threads per block, blocks per multiprocessor, blocks per cluster."
+        )
     kind = DeviceFunction if device else Kernel
     if hasattr(func_or_sig, "__name__"):
         return kind(func_or_sig, (), options)
@@ -173,7 +186,7 @@ class LaunchConfiguration:
 
     def execute(self, program: Program, given: list[Argument], **how: object) -> machine.Outcome:
         """Runs what `prepare` gave; `how`: what machine.run takes besides, such as watch."""
-        return machine.run(
+        outcome = machine.run(
             program,
             self.grid,
             self.block,
@@ -182,6 +195,10 @@ class LaunchConfiguration:
             shared=self.shared,
             **how,
         )
+        for argument in given:
+            if argument.back is not None and outcome.completed:
+                np.copyto(argument.back, argument.value)
+        return outcome
 
     def _check_shared_memory(self, program: Program) -> None:
         total = self.shared

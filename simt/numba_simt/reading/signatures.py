@@ -19,6 +19,7 @@ class Argument(NamedTuple):
     type: object  # Numba's type
     value: object  # a Python number, or the array: in device memory, or of the host
     host: bool = False  # an array of the host, which is filled after success
+    back: np.ndarray | None = None  # an array of the host that gets device memory after success
 
 
 def read_signature(signature: object, parameters: Sequence[str], device: bool) -> object:

@@ -41,6 +41,8 @@ def parse(function: Callable) -> Source:
     name = function.__name__
     filename = function.__code__.co_filename
     try:
+        if name == "<lambda>":
+            return _lambda(function.__code__)
         lines, first = inspect.getsourcelines(function.__code__)  # not what it may wrap
         indented = lines[0][:1].isspace()
         tree = _tree(lines, indented)
@@ -68,6 +70,30 @@ def _tree(lines: list[str], indented: bool) -> ast.stmt:
     if indented:
         return ast.parse("if 1:\n" + text).body[0].body[0]
     return ast.parse(text).body[0]
+
+
+def _lambda(code: CodeType) -> Source:
+    """A lambda as a function that returns its value; OSError where it is not found in its file."""
+    lines, _ = inspect.findsource(code)
+    places = set(code.co_positions())
+    for node in ast.walk(ast.parse("".join(lines))):
+        if isinstance(node, ast.Lambda) and _span(node.body) in places:
+            tree = ast.parse("def f(): pass").body[0]
+            tree.name = code.co_name
+            tree.args = node.args
+            tree.body = [ast.copy_location(ast.Return(node.body), node.body)]
+            ast.copy_location(tree, node)
+            if not _same(tree, code):
+                break
+            tree = _Literals().visit(tree)
+            kept = tuple(line.rstrip() for line in lines)
+            return Source(code.co_name, code.co_filename, 1, kept, tree, Webs(tree))
+    raise OSError("it does not stand there now")
+
+
+def _span(node: ast.expr) -> tuple[int, int, int, int]:
+    """Where it stands, as compiled code has it."""
+    return node.lineno, node.end_lineno, node.col_offset, node.end_col_offset
 
 
 class _Literals(ast.NodeTransformer):

@@ -97,6 +97,21 @@ def unify(*kinds: object) -> object | None:
     return joined if is_number(joined) else None
 
 
+def returned(function: Callable, arguments: tuple) -> object | None:
+    """The type of what a Python function returns; None where Numba for a CPU cannot tell it."""
+    from numba.core.compiler import run_frontend
+    from numba.core.registry import cpu_target
+    from numba.core.typed_passes import type_inference_stage
+
+    target = cpu_target.target_context
+    target.refresh()
+    try:
+        typed = type_inference_stage(context(), target, run_frontend(function), arguments, None)
+    except Exception:  # of Numba, of many kinds
+        return None
+    return typed.return_type if is_number(typed.return_type) else None
+
+
 def in_half(symbol: str, kinds: tuple) -> tuple[tuple, object] | None:
     """What CUDA computes in float16, where Numba's CPU compiler takes float32."""
     if types.float16 not in kinds or not _FIT_IN_HALF.issuperset(kinds):

@@ -11,6 +11,7 @@ from numba import types
 
 from numba_simt.errors import CompileError
 from numba_simt.instructions.emitter import Facts, Scope
+from numba_simt.instructions.states import is_state
 from numba_simt.program import Program
 from numba_simt.reading.pruning import pruned
 from numba_simt.reading.source import Source
@@ -75,6 +76,8 @@ def declare_parameters(compiler: Statements, argument_types: tuple) -> list[tupl
 def _declare(compiler: Statements, position: int, parameter: ast.arg, kind: object) -> object:
     """A parameter as a value of the compiler: an array, a number, or None."""
     name = parameter.arg
+    if isinstance(kind, types.Array) and is_state(kind.dtype) and kind.ndim == 1:
+        return compiler.declare_states(kind, position, name)
     if isinstance(kind, types.Array):
         c_order = kind.layout == "C"
         return compiler.declare(
@@ -106,4 +109,5 @@ def finished_program(compiler: Statements, scalar_arguments: list[tuple]) -> Pro
         extents=tuple(extents),
         arrays=tuple(compiler.arrays),
         specials=compiler.specials,
+        prints=tuple(compiler.prints),
     )

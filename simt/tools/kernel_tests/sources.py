@@ -10,6 +10,7 @@ import itertools
 import linecache
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 
 _numbers = itertools.count()
@@ -38,8 +39,15 @@ def _here(original: Callable) -> Callable:
     def run(command: list, *rest: object, **options: object) -> subprocess.CompletedProcess:
         if command[0] != sys.executable or "-c" not in command:
             return original(command, *rest, **options)
-        with contextlib.redirect_stdout(io.StringIO()) as out:
+        with (
+            contextlib.redirect_stdout(io.StringIO()) as out,
+            warnings.catch_warnings(record=True) as warned,
+        ):
+            warnings.simplefilter("always")
             exec(command[command.index("-c") + 1], {"__name__": "__main__"})
-        return subprocess.CompletedProcess(command, 0, out.getvalue(), "")
+        text = options.get("text") or options.get("universal_newlines")
+        both = out.getvalue(), "\n".join(str(one.message) for one in warned)
+        said, to_stderr = both if text else (one.encode() for one in both)
+        return subprocess.CompletedProcess(command, 0, said, to_stderr)
 
     return run

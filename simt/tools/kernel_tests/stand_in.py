@@ -19,7 +19,9 @@ import numba
 import numba.cuda as real
 from numba.cuda.descriptor import cuda_target
 
+import numba_simt
 from numba_simt import cuda as api
+from numba_simt import random
 from numba_simt.launching import dispatcher
 
 from . import agreement, sources, testing
@@ -31,7 +33,7 @@ HOST = """HAS_NUMBA config config_default_cc implementation CudaSupportError Ker
     CUSource PTXSource LTOIR Archive Cubin Fatbin LinkableCode Object literal declare_device
     set_memory_manager BaseCUDAMemoryManager HostOnlyCUDAMemoryManager GetIpcHandleMixin
     IpcHandle""".split()
-LIBRARY = ["random", "kernels"]  # kernels that Numba brings, for its own cuda.jit
+LIBRARY = ["kernels"]  # kernels that Numba brings, for its own cuda.jit
 REAL = "core.errors tests.support extending bf16".split()  # must see the real numba.cuda
 
 
@@ -85,11 +87,12 @@ def install() -> None:
     for name in dir(real):
         if not (name.startswith("_") or hasattr(module, name)):
             sys.modules[f"numba.cuda.{name}"] = Missing(name)  # where `from` looks at last
-    for name in "random kernels.transpose kernels.reduction".split():
+    sys.modules["numba.cuda.random"] = random
+    for name in "kernels.transpose kernels.reduction".split():
         sys.modules[f"numba.cuda.{name}"] = Library(f"numba.cuda.{name}")
     sys.modules["numba.cuda.testing"] = module.testing = testing.module(real)
-    numba.vectorize = _not_for_cuda(numba.vectorize)
-    numba.guvectorize = _not_for_cuda(numba.guvectorize)
+    numba.vectorize = _for_both(numba.vectorize, numba_simt.vectorize)
+    numba.guvectorize = _for_both(numba.guvectorize, numba_simt.guvectorize)
     dispatcher.LaunchConfiguration.run = _counted(dispatcher.LaunchConfiguration.run)
     for name in "compile", "forall":
         setattr(dispatcher.Kernel, name, _named(getattr(dispatcher.Kernel, name)))
@@ -102,14 +105,12 @@ def _compile(*_: object, **__: object) -> NoReturn:
     raise testing.NotAboutKernels("asks the compiler alone")
 
 
-def _not_for_cuda(original: object) -> object:
-    """numba.vectorize and guvectorize, for the CPU only."""
+def _for_both(numbas: object, ours: object) -> object:
+    """numba.vectorize and guvectorize: Numba's for the CPU, the machine's for target="cuda"."""
 
-    @functools.wraps(original)
+    @functools.wraps(numbas)
     def choose(*arguments: object, **options: object) -> object:
-        if options.get("target") == "cuda":
-            Missing(original.__name__)()
-        return original(*arguments, **options)
+        return (ours if options.get("target") == "cuda" else numbas)(*arguments, **options)
 
     return choose
 

@@ -131,6 +131,7 @@ static int run_warp(Machine *m, Warp *w) {
             case OP_LANEMASK_LT:
                 ACTIVE (w->mask) ((int64_t *)reg(w, o[LANEMASK_result]))[l] = BIT(l) - 1;
                 break;
+            case OP_PRINT: print_lines(m, w, in); break;
             case OP_MMA: TRY(matrix_product(m, w, in))
             case OP_SYNCWARP: sync_lanes(s, w, members(m, w, in, o[SYNCWARP_mask])); break;
             case OP_FENCE: fence(s, w, 0); break;

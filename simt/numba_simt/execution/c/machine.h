@@ -146,6 +146,8 @@ typedef struct {
     int64_t n_hazards, max_hazards;
     Access *accesses;
     int64_t n_accesses, max_accesses;
+    int64_t *printed; // [line][which print, its numbers]
+    int64_t n_printed, max_printed, printed_width;
     State *state;
 } Machine;
 

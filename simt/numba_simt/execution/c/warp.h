@@ -36,6 +36,17 @@ static uint32_t members(Machine *m, const Warp *w, const Instruction *in, int32_
     return named & w->mask;
 }
 
+// A row for each active lane, in their order: which print it is, and its numbers, of 8 bytes each.
+static void print_lines(Machine *m, const Warp *w, const Instruction *in) {
+    const int32_t *o = in->o;
+    ACTIVE (w->mask) {
+        if (m->n_printed++ >= m->max_printed) continue;
+        int64_t *row = m->printed + (m->n_printed - 1) * m->printed_width;
+        row[0] = o[PRINT_print];
+        for (int k = 0; k < o[PRINT_count]; k++) row[1 + k] = LANE(int64_t, o[PRINT_first] + k, l);
+    }
+}
+
 static int size_of(int type) { return type == T_F32 || type == T_F16 ? 4 : type == T_C128 ? 16 : 8; }
 
 static void shuffle(Machine *m, Warp *w, const Instruction *in) {
