@@ -27,6 +27,7 @@ from numba_simt.execution.structs import (
     Machine,
 )
 from numba_simt.execution.tables import c_header
+from numba_simt.execution.target import target
 from numba_simt.program import Program
 
 # Instructions in loops: of one warp, and of all while nothing happens. NUMBA_SIMT_STEPS overrides.
@@ -164,7 +165,7 @@ def run(
     if completed:
         memory.commit()
     at = Places(program, grid, block, memory.arrays)
-    hazards = describe_all(notes.hazards[: m.n_hazards], at)
+    hazards = describe_all(notes.hazards[: m.n_hazards], at, target())
     requests = Accesses(notes.accesses[: m.n_accesses], program, grid)
     if not watch:
         return Outcome(completed, hazards, {}, {}, requests)

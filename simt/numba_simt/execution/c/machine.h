@@ -43,7 +43,8 @@ typedef struct {
 
 // Who touched a granule of memory: the lanes of one warp, when, and from which line.
 typedef struct {
-    int32_t warp, line;
+    int32_t warp;
+    uint32_t line : 20, round : 12; // round: how often the warp had jumped back
     uint32_t lanes, time;
 } Touch; // warp 0: nobody
 typedef struct {
@@ -67,7 +68,9 @@ typedef struct {
     int32_t kind, line, other_line, array, atomic, other_atomic, write, other_write;
     int32_t warp, lane, other_warp, other_lane, space, axis;
     int64_t offset, index, length, count;
+    int64_t seen; // of races: bits of SAME_ROUND and its like, of all that are counted here
 } Hazard;
+enum { SAME_ROUND = 1, OTHER_EARLIER = 2, OTHER_LATER = 4, IN_WARP = 8, IN_BLOCK = 16, IN_GRID = 32 };
 
 typedef struct {
     int32_t line, array, kind, warp, block, space;
@@ -94,6 +97,7 @@ typedef struct {
     uint32_t mask, alive, lanes; // active now; not returned; existing at all
     Frame frames[MAX_FRAMES];
     int64_t steps, idle;
+    uint32_t round; // jumps back
     uint32_t sync_time;
     uint32_t *pair_time; // [lane][lane]: last syncwarp that both took part in
     Clock fence[2];      // the last fence: for all blocks, for the own block
