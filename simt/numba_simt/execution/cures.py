@@ -178,6 +178,8 @@ class Cures:
     def _within_a_block(self, place: "_Place") -> Cure:
         """Where a barrier is missing."""
         words = self._words(place) | self._barrier(place)
+        if self._spins_on(place):
+            return Cure("flag", words)
         if self._in_two_branches(place):
             return Cure("two_branches", words)
         between, at_the_end = self._missing(place)

@@ -41,6 +41,8 @@ class Flow:
         self.ops = [OPS[row[0]] for row in rows]
         self.operands = [row[FIRST : COLUMNS - 1] for row in rows]
         self.lines = [row[-1] for row in rows]
+        self._seen: dict[tuple[int, int], list[int]] = {}
+        self._stored: dict[int, set[int]] = {}
         self.values = {~register: value for register, _, value in program.constants}
 
     def operand(self, at: int, name: str) -> int:
@@ -88,6 +90,11 @@ class Flow:
 
     def seen_by(self, at: int, register: int) -> list[int]:
         """The instructions that may have written the register when instruction `at` reads it."""
+        if (at, register) not in self._seen:
+            self._seen[at, register] = self._search(at, register)
+        return self._seen[at, register]
+
+    def _search(self, at: int, register: int) -> list[int]:
         writers = self._writers.get(register, [])
         found, certain = [], -1
         for one in reversed([w for w in writers if w < at]):
@@ -115,9 +122,11 @@ class Flow:
 
     def stored_from(self, store: int) -> set[int]:
         """The instructions from which a store's value is computed."""
-        first = self.operand(store, "value")
-        count = 4 if self.ops[store] == "STV" else 1
-        return self.computed_from(store, range(first, first + count))
+        if store not in self._stored:
+            first = self.operand(store, "value")
+            count = 4 if self.ops[store] == "STV" else 1
+            self._stored[store] = self.computed_from(store, range(first, first + count))
+        return self._stored[store]
 
     def expression(self, at: int, register: int, depth: int = 0) -> Hashable:
         """The register as `at` reads it; equal for what is computed in the same way."""

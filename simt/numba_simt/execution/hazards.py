@@ -9,13 +9,14 @@ from textwrap import fill
 from numba_simt.errors import KernelError
 from numba_simt.execution.cures import Cures
 from numba_simt.execution.places import Places
-from numba_simt.execution.structs import HazardRecord
+from numba_simt.execution.structs import WARP, HazardRecord
 from numba_simt.execution.target import Target
 from numba_simt.execution.waiting import waits_for_memory
 from numba_simt.ops import HAZARDS, SPACES
 
 _TEXTS = tomllib.loads(Path(__file__).with_name("hazards.toml").read_text("utf-8"))
 _ALL_LANES = 0xFFFFFFFF
+PROVEN = 1  # of loops: the state came again, so that nothing more can happen
 NOTES = ("same_value", "wrapping_index")
 LEGAL_SINCE_VOLTA = ("barrier_after_return", "waits_for_lane")
 
@@ -179,14 +180,18 @@ def _words(record: HazardRecord, at: Places) -> dict[str, object]:
         "mask": record.index & _ALL_LANES,
         "here": record.length & _ALL_LANES,
         "elsewhere": "does not come there",
-        "after": f"after {record.length:,} instructions",
-        "blocked": "",
+        "after": "in which nothing changes any more,"
+        if record.axis == PROVEN
+        else f"after {record.length:,} instructions,",
+        "lanes": _lanes(record.offset),
         "place": record.index + record.length,
     }
     if record.other_warp >= 0:
         words["other"] = at.named(record.other_warp, record.other_lane)
+    words["blocked"] = ""
     if record.other_line >= 0:
         words["other_line"] = at.quoted(record.other_line)
+        words["blocked"] = f", while {words.get('other')} waits in {words['other_line']}"
         words["elsewhere"] = f"waits in {words['other_line']}"
     if record.array >= 0:
         words["array"] = at.program.arrays[record.array].name
@@ -194,11 +199,26 @@ def _words(record: HazardRecord, at: Places) -> dict[str, object]:
     return words
 
 
+def _lanes(mask: int) -> str:
+    """`(with lanes 1 to 5 and 7 of its warp)` of a mask of lanes; nothing of a single lane."""
+    runs: list[list[int]] = []
+    for lane in (lane for lane in range(WARP) if mask >> lane & 1):
+        if runs and runs[-1][-1] == lane - 1:
+            runs[-1].append(lane)
+        else:
+            runs.append([lane])
+    if len(runs) + sum(map(len, runs)) <= 2:
+        return ""
+    named = [str(run[0]) if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs]
+    last = f" and {named.pop()}" if len(named) > 1 else ""
+    return f" (with lanes {', '.join(named)}{last} of its warp)"
+
+
 def _template(kind: str, record: HazardRecord) -> str:
     """Which template of hazards.toml says it."""
     if kind == "division_by_zero" and record.index:
         return "division_in_debug"
-    if kind == "deadlock" and record.other_warp >= 0:
+    if kind == "deadlock" and record.other_warp == record.warp:
         return "deadlock_in_warp"
     if kind == "inactive_lane":
         if record.index == -1:

@@ -131,6 +131,7 @@ def run(
     `accesses` requests to memory are kept. `steps`: instructions in loops before it is stopped.
     `hosts`: positions of arrays of the host, each of which is to be device memory of its own.
     """
+    gpu = target()
     cell_size = _library().simt_cell_size() if watch else 0
     kept = accesses if watch else 0
     memory = Memory(program, arguments, hosts, shared, cell_size)
@@ -154,6 +155,7 @@ def run(
         special=(INT64 * 7)(*special),
         watch=watch,
         max_steps=steps or int(os.environ.get("NUMBA_SIMT_STEPS", STEPS)),
+        independent_threads=gpu.independent_threads,
         counters=notes.counters.ctypes.data,
         executed=notes.executed.ctypes.data,
         hazards=ctypes.addressof(notes.hazards),
@@ -165,7 +167,7 @@ def run(
     if completed:
         memory.commit()
     at = Places(program, grid, block, memory.arrays)
-    hazards = describe_all(notes.hazards[: m.n_hazards], at, target())
+    hazards = describe_all(notes.hazards[: m.n_hazards], at, gpu)
     requests = Accesses(notes.accesses[: m.n_accesses], program, grid)
     if not watch:
         return Outcome(completed, hazards, {}, {}, requests)

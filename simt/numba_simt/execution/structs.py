@@ -97,6 +97,7 @@ class Machine(ctypes.Structure):
         ("special", INT64 * 7),
         ("watch", INT64),
         ("max_steps", INT64),
+        ("independent_threads", INT64),
         ("counters", POINTER),
         ("executed", POINTER),
         ("hazards", POINTER),

@@ -41,9 +41,10 @@ def steps(monkeypatch):
 @pytest.fixture(autouse=True)
 def target(monkeypatch, request):
     """Where the fault is one on some GPUs only, all of them are asked about."""
-    case = getattr(request.node, "callspec", None)
-    case = case and case.params.get("case")
-    if case and "barrier_after_return" in case.kinds:
+    spec = getattr(request.node, "callspec", None)
+    given = spec.params if spec else {}
+    case = given.get("case") or FAULTY.get(given.get("name"))
+    if case and {"barrier_after_return", "deadlock"} & set(case.kinds):
         monkeypatch.setenv("NUMBA_SIMT_STRICT", "1")
 
 

@@ -55,7 +55,7 @@ static int atomic(Machine *m, Warp *w, const Instruction *in) { // lane after la
             const T old = *p, v = (T)LANE(R, o[ATOMIC_value], l);             \
             T new_;                                                           \
             UPDATE(R)                                                         \
-            if (memcmp(&new_, &old, sizeof old)) w->idle = m->state->idle = 0; \
+            if (memcmp(&new_, &old, sizeof old)) wrote(m->state, w);          \
             *p = new_;                                                        \
             if (o[ATOMIC_result] != NONE) ((R *)reg(w, o[ATOMIC_result]))[l] = old; \
         }                                                                     \

@@ -258,7 +258,7 @@ static int hand_over(Machine *m, Warp *w, int lane, int line, int allocation, in
 
 static void fence(State *s, Warp *w, int near) {
     const uint32_t now = ++s->now;
-    const Clock c = {w->mask == w->alive ? now : w->sync_time, w->mask, now};
+    const Clock c = {w->mask == w->alive && !w->part ? now : w->sync_time, w->mask, now};
     w->fence[1] = c;
     if (!near) w->fence[0] = c;
 }
@@ -270,7 +270,7 @@ static void sync_lanes(State *s, Warp *w, uint32_t lanes) { // syncwarp(lanes)
     if (known)
         ACTIVE (lanes) merge_all(s, &w->known[l], known);
     free(known);
-    if ((lanes & w->alive) == w->alive) {
+    if ((lanes & w->alive) == w->alive && !w->part) {
         w->sync_time = s->now;
         return;
     }

@@ -53,7 +53,7 @@ static inline int store(Machine *m, Warp *w, const Instruction *in) {
     char *first = start(m, w, a);
     const int lane = addresses(w, a, o + ST_index, at, &axis, &bad);
     if (lane >= 0) return out_of_bounds(m, w, in, o[ST_array], lane, axis, bad);
-    w->idle = m->state->idle = 0;
+    wrote(m->state, w);
     const uint32_t mask = w->mask;
     char values[WARP][sizeof(Slot)];
     const int watched = m->watch && !local;
@@ -154,9 +154,10 @@ static int vector_access(Machine *m, Warp *w, const Instruction *in) {
             for (int k = 0; k < n; k++)
                 memcpy(values[l] + 4 * k, reg(w, reg0 + k) + (is_float ? 4 : 8) * l, 4); // low half
     if (m->watch) observe(m, w, in, array, is_load ? LOAD : STORE, 4 * n, at, first, is_load ? NULL : values);
-    if (!is_load)
+    if (!is_load) {
+        wrote(m->state, w);
         ACTIVE (w->mask) memcpy(first + at[l], values[l], 4 * n);
-    else
+    } else
         for (int k = 0; k < n; k++)
             ACTIVE (w->mask) {
                 const char *from = first + at[l] + 4 * k;
