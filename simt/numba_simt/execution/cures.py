@@ -271,9 +271,10 @@ class _Place:
         self.reach = reach_of(self.seen)
         in_a_loop = flow.loop_around(self.early, self.late)
         self.in_one_round = "same" in self.seen or not in_a_loop
-        self.in_place = any(
-            load in flow.stored_from(store) for store in self.stores for load in self.loads
-        )
+        fed = [(a, b) for b in self.stores for a in self.loads if a in flow.stored_from(b)]
+        self.in_place = bool(fed)
+        if fed:
+            self.early, self.late = min(fed, key=lambda pair: (pair[0] > pair[1], pair))
         self.barriers = BARRIERS | ({"SYNCWARP"} if self.reach == "warp" else set())
 
 

@@ -91,7 +91,8 @@ class Updates:
                 return Update(store, own, False)
             for test in self.flow.decisions(store):
                 deciding = self.flow.computed_from(test, [self.flow.operand(test, "test")])
-                if looked_at := self._loads_of(store, deciding):
+                looked_at = self._loads_of(store, deciding)
+                if looked_at and not others:
                     return Update(store, looked_at, True)
         return None
 

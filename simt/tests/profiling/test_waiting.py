@@ -240,8 +240,9 @@ def looks_in_several_places(flag, out):
     ],
 )
 @pytest.mark.parametrize("watched", [False, True])
-def test_a_deadlock_is_proved_and_not_waited_for(kernel, grid, block, said, watched):
+def test_a_deadlock_is_proved_and_not_waited_for(monkeypatch, kernel, grid, block, said, watched):
     """Told because every state comes again: far below the limit of steps, which is not set here."""
+    monkeypatch.delenv("NUMBA_SIMT_STEPS", raising=False)
     flag, out = np.zeros(1, np.int32), np.zeros(1, np.float32)
     if watched:
         seen = profile(kernel, grid, block, flag, out)
@@ -275,7 +276,8 @@ def waits_with_a_counter(flag, out):
     out[0] = rounds
 
 
-def test_what_may_go_on_goes_on():
+def test_what_may_go_on_goes_on(monkeypatch):
+    monkeypatch.delenv("NUMBA_SIMT_STEPS", raising=False)
     flag, out = np.zeros(1, np.int32), np.zeros(1, np.float32)
     the_last_block_sets_it[900, 32](flag, out)
     assert out[0] == 900 * 32

@@ -86,14 +86,19 @@ static int ordered(const Warp *w, int lane, const Touch *t, int warps_per_block,
 
 static int block_of(const State *s, const Touch *t) { return (t->warp - 1) / s->warps_per_block; }
 
+static uint32_t round_of(const Warp *w) { return w->round % SEVERAL; }
+
 static Touch touch_now(const State *s, const Warp *w, int lane, int line) {
-    return (Touch){w->id + 1, (uint32_t)line & 0xfffff, w->round & 0xfff, BIT(lane), s->now};
+    return (Touch){w->id + 1, (uint32_t)line & 0xfffff, round_of(w), BIT(lane), s->now};
 }
 
 // In which round of its loops the other access was, seen from this warp's, and how far away.
 static int relation(const State *s, const Warp *w, const Touch *t) {
-    const uint32_t ahead = (w->round - t->round) & 0xfff;
-    const int when = !ahead ? SAME_ROUND : ahead < 0x800 ? OTHER_EARLIER : OTHER_LATER;
+    const uint32_t ahead = (round_of(w) + SEVERAL - t->round) % SEVERAL;
+    const int when = t->round == SEVERAL   ? 0
+                     : !ahead              ? SAME_ROUND
+                     : ahead < SEVERAL / 2 ? OTHER_EARLIER
+                                           : OTHER_LATER;
     return when | (t->warp - 1 == w->id ? IN_WARP : block_of(s, t) == w->block->id ? IN_BLOCK : IN_GRID);
 }
 
@@ -136,6 +141,7 @@ static void remember_read(State *s, Cell *c, const Warp *w, int lane, int line) 
         if (before && w->pair_time)
             ACTIVE (before)
                 if (r[0].time < w->pair_time[lane * WARP + l]) before &= ~BIT(l);
+        if (before && r[0].round != mine.round) mine.round = SEVERAL;
         mine.lanes |= before;
     } else if (r[0].warp) {
         if (block_of(s, &r[0]) == w->block->id)
@@ -172,7 +178,7 @@ static void touch(Machine *m, Cell *c, Warp *w, int lane, int line, int kind, in
     if (kind == LOAD && seen->warp == w->id + 1 && seen->line == (uint32_t)line && seen->lanes >> lane & 1 &&
         seen->time >= w->sync_time) {
         seen->time = s->now; // this lane read it before, and since then nobody wrote: nothing new
-        seen->round = w->round & 0xfff;
+        if (seen->round != round_of(w)) seen->round = seen->lanes == BIT(lane) ? round_of(w) : SEVERAL;
         return;
     }
     if (kind != STORE && !(kind == ATOMIC && same) && !c->write.warp && !c->atomic[0].warp &&

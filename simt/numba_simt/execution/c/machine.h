@@ -46,9 +46,10 @@ typedef struct {
 // Who touched a granule of memory: the lanes of one warp, when, and from which line.
 typedef struct {
     int32_t warp;
-    uint32_t line : 20, round : 12; // round: how often the warp had jumped back
+    uint32_t line : 20, round : 12; // round: how often the warp had jumped back, or SEVERAL
     uint32_t lanes, time;
 } Touch; // warp 0: nobody
+enum { SEVERAL = 0xfff };
 typedef struct {
     Touch write;     // the last plain write
     Touch atomic[2]; // atomics since then: the last two threads
