@@ -145,6 +145,6 @@ COUNTERS = (
 HAZARDS = (
     *("race", "out_of_bounds", "misaligned", "divergent_barrier", "barrier_after_return"),
     *("uninitialised", "deadlock", "endless_loop", "inactive_lane", "division_by_zero"),
-    *("same_value", "too_large", "internal"),
+    *("same_value", "wrapping_index", "waits_for_lane", "too_large", "internal"),
 )
 SPACES = ("global", "constant", "shared", "local")

@@ -7,13 +7,18 @@ from pathlib import Path
 from textwrap import fill
 
 from numba_simt.errors import KernelError
+from numba_simt.execution.cures import Cures
 from numba_simt.execution.places import Places
-from numba_simt.execution.structs import HazardRecord
+from numba_simt.execution.structs import WARP, HazardRecord
+from numba_simt.execution.target import Target
 from numba_simt.execution.waiting import waits_for_memory
 from numba_simt.ops import HAZARDS, SPACES
 
 _TEXTS = tomllib.loads(Path(__file__).with_name("hazards.toml").read_text("utf-8"))
 _ALL_LANES = 0xFFFFFFFF
+PROVEN = 1  # of loops: the state came again, so that nothing more can happen
+NOTES = ("same_value", "wrapping_index")
+LEGAL_SINCE_VOLTA = ("barrier_after_return", "waits_for_lane")
 
 
 class HazardError(KernelError):
@@ -43,12 +48,15 @@ class DividedByZero(HazardError, ZeroDivisionError):
 class Hazard:
     """One thing found; `count` says how often. `other_line` and `other_thread` may be None.
 
-    `line` is where it was noticed: of two accesses, the later one; `scope` is "warp", "block" or
-    "grid" for a race. Threads are ((block x, y, z), (thread x, y, z)).
+    `severity` is "error", "warning" for what the target allows and others do not, or "note".
+    `line` is where it was noticed, in `file`: of two accesses, the later one; `scope` is "warp",
+    "block" or "grid" for a race. Threads are ((block x, y, z), (thread x, y, z)). `what` and
+    `cure` are sentences, `undefined_on` says on which GPUs, `guide` is where NVIDIA says so.
     """
 
     kind: str
     severity: str
+    file: str
     line: int
     other_line: int | None
     thread: tuple
@@ -56,41 +64,78 @@ class Hazard:
     scope: str | None
     address: str
     count: int
-    sentence: str
+    what: str
+    cure: str
+    undefined_on: str
+    guide: str
+
+    @property
+    def sentence(self) -> str:
+        """What it is, and what to do."""
+        return f"{self.what} {self.cure}"
 
     def __str__(self) -> str:
         return fill(self.sentence, 100, subsequent_indent="  ")
 
 
-def describe_all(records: Sequence[HazardRecord], at: Places) -> tuple[Hazard, ...]:
-    """Sentences for the machine's records."""
-    contested = {(record.array, record.line) for record in records if _writes_twice(record)}
-    return tuple(_describe(record, at, contested) for record in records)
+def describe_all(records: Sequence[HazardRecord], at: Places, gpu: Target) -> tuple[Hazard, ...]:
+    """Sentences for the machine's records, for a launch on that GPU."""
+    races = [record for record in records if HAZARDS[record.kind] in ("race", "same_value")]
+    cures = Cures(at, races) if races else None
+    told: dict[tuple, Hazard] = {}
+    for record in records:
+        if (kind := _kind(record, at, cures)) is None:
+            continue
+        key = (kind, record.line, record.other_line)
+        if kind != "wrapping_index":  # which is told once for each line
+            key += (record.array, record.write, record.other_write)
+        if key not in told:
+            told[key] = _describe(record, kind, at, cures, gpu)
+    return tuple(told.values())
 
 
-def _writes_twice(record: HazardRecord) -> bool:
-    """Whether several threads write an element in the same line."""
-    both_write = record.write and record.other_write
-    return HAZARDS[record.kind] == "race" and both_write and record.line == record.other_line
-
-
-def _describe(record: HazardRecord, at: Places, contested: set[tuple[int, int]]) -> Hazard:
-    """The sentence for a record; `contested`: arrays and lines that several threads write."""
+def _kind(record: HazardRecord, at: Places, cures: Cures | None) -> str | None:
+    """What it is called; None for what is no hazard after all."""
     kind = HAZARDS[record.kind]
     if kind == "endless_loop" and waits_for_memory(at.program, record.index):
-        kind = "deadlock"
+        return "deadlock"
+    if kind == "same_value":
+        kind = "race" if cures.updates.loses(record) else kind
+        return None if cures.updates.is_read_as_well(record) and kind != "race" else kind
+    if kind == "wrapping_index" and at.is_literal(record.other_write):
+        return None
+    return kind
+
+
+def _severity(kind: str, gpu: Target) -> str:
+    if kind in NOTES:
+        return "note"
+    return "warning" if kind in LEGAL_SINCE_VOLTA and gpu.independent_threads else "error"
+
+
+def _describe(
+    record: HazardRecord, kind: str, at: Places, cures: Cures | None, gpu: Target
+) -> Hazard:
+    """The hazard of a record."""
+    text = _TEXTS[_template(kind, record)]
     scope = _scope(record, at) if kind in ("race", "same_value") else None
-    element = at.element(record.array, record.offset) if record.array >= 0 else ""
+    element = _element(record, kind, at)
     words = _words(record, at) | {"element": element}
+    cure, guide = text.get("cure", ""), text.get("guide", "")
+    undefined_on = text.get("undefined_on", "every GPU")
     if kind == "race":
         words |= _both(record, words)
-        words["cure"] = _TEXTS["cure"][_cure(record, contested, scope)]
+        name, more = cures.of(record)
+        words |= more
+        cure, guide = _TEXTS["cures"][name], _TEXTS["sections"].get(name, guide)
+        if cures.in_step_below_volta(record):
+            undefined_on, guide = "compute capability 7.0 and later", "lanes"
     if kind == "out_of_bounds":
-        where = "global_index" if words["space"] == "global" else "own_index"
-        words["cure"] = _TEXTS["cure"][where].format(**words)
+        cure = _TEXTS["cures"]["global_index" if words["space"] == "global" else "own_index"]
     return Hazard(
         kind=kind,
-        severity="note" if kind == "same_value" else "error",
+        severity=_severity(kind, gpu),
+        file=at.file(record.line),
         line=at.line(record.line),
         other_line=at.line(record.other_line),
         thread=at.thread(record.warp, record.lane),
@@ -98,8 +143,20 @@ def _describe(record: HazardRecord, at: Places, contested: set[tuple[int, int]])
         scope=scope,
         address=element,
         count=record.count,
-        sentence=_TEXTS[_template(kind, record)].format(**words),
+        what=text["what"].format(**words),
+        cure=cure.format(**words),
+        undefined_on=undefined_on,
+        guide=_TEXTS["guides"].get(guide, ""),
     )
+
+
+def _element(record: HazardRecord, kind: str, at: Places) -> str:
+    """Which element of which array it is about, as far as that is known."""
+    if record.array < 0:
+        return ""
+    if kind in ("wrapping_index", "out_of_bounds"):
+        return at.program.arrays[record.array].name
+    return at.element(record.array, record.offset)
 
 
 def _scope(record: HazardRecord, at: Places) -> str:
@@ -123,11 +180,18 @@ def _words(record: HazardRecord, at: Places) -> dict[str, object]:
         "mask": record.index & _ALL_LANES,
         "here": record.length & _ALL_LANES,
         "elsewhere": "does not come there",
+        "after": "in which nothing changes any more,"
+        if record.axis == PROVEN
+        else f"after {record.length:,} instructions,",
+        "lanes": _lanes(record.offset),
+        "place": record.index + record.length,
     }
     if record.other_warp >= 0:
         words["other"] = at.named(record.other_warp, record.other_lane)
+    words["blocked"] = ""
     if record.other_line >= 0:
         words["other_line"] = at.quoted(record.other_line)
+        words["blocked"] = f", while {words.get('other')} waits in {words['other_line']}"
         words["elsewhere"] = f"waits in {words['other_line']}"
     if record.array >= 0:
         words["array"] = at.program.arrays[record.array].name
@@ -135,11 +199,26 @@ def _words(record: HazardRecord, at: Places) -> dict[str, object]:
     return words
 
 
+def _lanes(mask: int) -> str:
+    """`(with lanes 1 to 5 and 7 of its warp)` of a mask of lanes; nothing of a single lane."""
+    runs: list[list[int]] = []
+    for lane in (lane for lane in range(WARP) if mask >> lane & 1):
+        if runs and runs[-1][-1] == lane - 1:
+            runs[-1].append(lane)
+        else:
+            runs.append([lane])
+    if len(runs) + sum(map(len, runs)) <= 2:
+        return ""
+    named = [str(run[0]) if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs]
+    last = f" and {named.pop()}" if len(named) > 1 else ""
+    return f" (with lanes {', '.join(named)}{last} of its warp)"
+
+
 def _template(kind: str, record: HazardRecord) -> str:
     """Which template of hazards.toml says it."""
     if kind == "division_by_zero" and record.index:
         return "division_in_debug"
-    if kind == "deadlock" and record.other_warp >= 0:
+    if kind == "deadlock" and record.other_warp == record.warp:
         return "deadlock_in_warp"
     if kind == "inactive_lane":
         if record.index == -1:
@@ -166,15 +245,3 @@ def _verb(write: int, atomic: int) -> str:
     if not write:
         return "reads"
     return "atomically updates" if atomic else "writes"
-
-
-def _cure(record: HazardRecord, contested: set[tuple[int, int]], scope: str) -> str:
-    """Which cure of hazards.toml fits a race."""
-    one_line = record.line == record.other_line
-    if one_line and (record.array, record.line) in contested:
-        return "contested"
-    if record.atomic != record.other_atomic:
-        return "atomic_grid" if scope == "grid" else "atomic"
-    if scope != "grid" and one_line:
-        return "one_line"
-    return scope

@@ -30,6 +30,7 @@ from numba_simt.execution.structs import (
     Machine,
 )
 from numba_simt.execution.tables import c_header
+from numba_simt.execution.target import target
 from numba_simt.program import Program
 
 # Instructions in loops: of one warp, and of all while nothing happens. NUMBA_SIMT_STEPS overrides.
@@ -148,6 +149,7 @@ def run(
     instructions in loops the run is given up; then no array is changed, and TooLong is raised with
     the outcome so far. So is KeyboardInterrupt at Ctrl-C: it has an `outcome`.
     """
+    gpu = target()
     cell_size = _library().simt_cell_size() if watch else 0
     kept = accesses if watch else 0
     memory = Memory(program, arguments, hosts, shared, cell_size, partly)
@@ -172,6 +174,7 @@ def run(
         special=(INT64 * 7)(*special),
         watch=watch,
         max_steps=steps or int(os.environ.get("NUMBA_SIMT_STEPS", STEPS)),
+        independent_threads=gpu.independent_threads,
         counters=notes.counters.ctypes.data,
         executed=notes.executed.ctypes.data,
         hazards=ctypes.addressof(notes.hazards),
@@ -185,7 +188,7 @@ def run(
 
     def outcome(completed: bool) -> Outcome:
         at = Places(program, grid, block, memory.arrays)
-        hazards = describe_all(notes.hazards[: m.n_hazards], at)
+        hazards = describe_all(notes.hazards[: m.n_hazards], at, gpu)
         requests = Accesses(notes.accesses[: m.n_accesses], program, grid)
         if not watch:
             return Outcome(completed, hazards, {}, {}, requests)

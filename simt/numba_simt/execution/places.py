@@ -19,11 +19,16 @@ class Places:
         self.grid = grid
         self.block = block
         self.arrays = arrays
-        self.warps = -(-math.prod(block) // WARP)  # of a block
+        self.threads = math.prod(block)  # of a block, as are the warps
+        self.warps = -(-self.threads // WARP)
 
     def line(self, number: int) -> int | None:
         """The number of a line in its file; None for no line, which is -1."""
         return self.program.lines[number].number if number >= 0 else None
+
+    def file(self, number: int) -> str:
+        """The path of a line's file."""
+        return self.program.lines[number].filename
 
     def quoted(self, number: int) -> str:
         """A line with its text; of a function in another file, behind the call."""
@@ -33,6 +38,10 @@ class Places:
         if not call:
             return quoted
         return f"line {call.number} (`{call.text}`), inside {line.function}, {quoted}"
+
+    def is_literal(self, register: int) -> bool:
+        """Whether a register holds a constant of the source, such as the -1 of x[-1]."""
+        return any(register == ~number for number, _, _ in self.program.constants)
 
     def thread(self, warp: int, lane: int) -> tuple[Place, Place] | None:
         """(block, thread) of a lane; None for no warp, which is -1."""

@@ -8,6 +8,8 @@ INT32 = ctypes.c_int32
 INT64 = ctypes.c_int64
 POINTER = ctypes.c_void_p
 WARP = 32  # lanes
+# Bits of HazardRecord.seen: the round of the other access, and how far away its thread is
+SAME_ROUND, OTHER_EARLIER, OTHER_LATER, IN_WARP, IN_BLOCK, IN_GRID = (1 << i for i in range(6))
 
 
 class Array(ctypes.Structure):
@@ -58,6 +60,7 @@ class HazardRecord(ctypes.Structure):
         ("index", INT64),
         ("length", INT64),
         ("count", INT64),
+        ("seen", INT64),  # bits: SAME_ROUND and its like
     ]
 
 
@@ -94,6 +97,7 @@ class Machine(ctypes.Structure):
         ("special", INT64 * 7),
         ("watch", INT64),
         ("max_steps", INT64),
+        ("independent_threads", INT64),
         ("counters", POINTER),
         ("executed", POINTER),
         ("hazards", POINTER),

@@ -8,6 +8,7 @@ from numba import types
 from numba.np.numpy_support import as_dtype
 
 from numba_simt.instructions.control import Control
+from numba_simt.instructions.float_indices import refusal
 from numba_simt.ops import MAX_DIMENSIONS
 from numba_simt.program import ArraySpec
 from numba_simt.reading.typing_rules import number
@@ -103,15 +104,24 @@ class Views(Control):
             bounds = (node.lower, node.upper, node.step)
             return [Slice(*map(self._bound, bounds))]
         value = self.compile(node)
+        self._not_a_float(value, node)
         return list(value) if isinstance(value, tuple) else [value]
 
+    def _not_a_float(self, value: object, node: ast.expr) -> None:
+        if isinstance(value, Value) and isinstance(value.type, types.Float):
+            self.refuse(refusal(self, node, value))
+
     def _bound(self, node: ast.expr | None) -> Value | None:
-        return None if node is None else self.integer(self.compile(node))
+        if node is None:
+            return None
+        value = self.compile(node)
+        self._not_a_float(value, node)
+        return self.integer(value)
 
     def integer(self, value: object) -> Value:
         """An index as int64."""
         if not isinstance(value, Value) or not isinstance(value.type, types.Integer):
-            self.refuse(f"an integer is needed, not {self.describe(value)}: use // or int().")
+            self.refuse(f"an integer is needed, not {self.describe(value)}: use int().")
         if value.type == types.uint64:  # never negative: it does not wrap
             largest = Value(types.uint64, constant=2**63 - 1)
             value = self.op("MIN", types.uint64, value, largest)

@@ -11,7 +11,7 @@ from numbers import Integral
 
 import numpy as np
 
-from numba_simt.errors import Misfit, UsageError, lacking
+from numba_simt.errors import CompileError, Misfit, UsageError, lacking
 from numba_simt.execution import machine
 from numba_simt.launching.arguments import read_argument
 from numba_simt.launching.device_function import DeviceFunction
@@ -129,7 +129,10 @@ class Kernel(DeviceFunction):
             from numba_simt.translation.frontend import compile_kernel  # brings Numba
 
             debug = self.targetoptions.get("debug") and not self.targetoptions.get("fastmath")
-            self.overloads[types] = compile_kernel(self.py_func, types, bool(debug))
+            try:
+                self.overloads[types] = compile_kernel(self.py_func, types, bool(debug))
+            except CompileError as error:  # its line counts, not the compiler's
+                raise error.with_traceback(None) from None
         return self.overloads[types]
 
     def bind(self, values: tuple) -> list[Argument]:

@@ -10,7 +10,14 @@ from numba_simt.profiling import profile_table
 from numba_simt.profiling.counters import derive
 
 BY = "the SIMT machine"
-_FIRST_SHOWN = ("grid", "block", "warp", "error", "note")  # scopes of races, then severities
+_FIRST_SHOWN = (
+    "grid",
+    "block",
+    "warp",
+    "error",
+    "warning",
+    "note",
+)  # scopes of races, then severities
 
 
 def profile(
@@ -70,7 +77,7 @@ def _profile(function: Callable, outcome: Any) -> "Profile":
 
 
 def _rank(hazard: Any) -> int:
-    """Errors before notes; races first, the wider the sooner: its cure may cure the others."""
+    """Errors first, and of these races, the wider the sooner: its cure may cure the others."""
     return _FIRST_SHOWN.index(hazard.scope if hazard.kind == "race" else hazard.severity)
 
 
@@ -82,7 +89,7 @@ class Profile:
     source: tuple  # (line number, text, counters) of the kernel, then of other device functions
     counters: Mapping[str, float]  # of the whole launch, derived ones included
     by_line: Mapping[int, Mapping[str, float]]  # of lines in the kernel's file that executed
-    hazards: list  # errors first, then notes; `str` of each is a sentence
+    hazards: list  # errors first, then warnings and notes; `str` of each is a sentence
     accesses: tuple  # single memory instructions of single warps
     completed: bool  # False if the kernel had to be stopped; then no array was changed
 

@@ -87,10 +87,10 @@ def volume_scale(x, out):
         out[i, j, k] = x[i, j, k] * (i + 1)
 
 
-@correct(lambda r: (f32(r, 40), zeros(40)), lambda x, out: x[::-1], grid=2)
+@correct(lambda r: (f32(r, 40), zeros(40)), lambda x, out: x[::-1], grid=2, notes=True)
 @cuda.jit
 def reverse_with_negative_indices(x, out):
-    """An index of -1 to -n counts from the end, as Numba says."""
+    """An index of -1 to -n counts from the end, as Numba says: worth a note, as it is computed."""
     i = cuda.grid(1)
     if i < x.size:
         out[i] = x[-1 - i]

@@ -8,15 +8,20 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from kernels.correct import CORRECT
+from kernels.cured import PAIRS
 from kernels.faulty import FAULTY
 from numba_simt import profile
 from numba_simt.errors import KernelError
 
-MACHINE = Path(__file__).parents[1] / "machine"
-TESTS = "test_ops.py", "test_bad_inputs.py", "test_semantics.py", "test_signatures.py"
+HERE = Path(__file__).parents[1]
+TESTS = (
+    *(f"machine/test_{name}.py" for name in ("ops", "bad_inputs", "semantics", "signatures")),
+    "profiling/test_waiting.py",
+)
 
 
 def run(case: object) -> None:
@@ -31,6 +36,10 @@ def run(case: object) -> None:
 if __name__ == "__main__":
     for case in (*CORRECT.values(), *FAULTY.values()):
         run(case)
+    for pair in PAIRS.values():
+        arguments = pair.arguments(np.random.default_rng(0))
+        for kernel in (pair.kernel, *pair.twins):
+            profile(kernel, pair.grid, pair.block, *arguments)
     # Left out: tests that count the instructions until a launch is stopped; it is sooner here.
-    options = ["-q", "-p", "no:cacheprovider", "-k", "not wait"]
-    sys.exit(pytest.main([*options, *(str(MACHINE / name) for name in TESTS)]))
+    options = ["-q", "-p", "no:cacheprovider", "-k", "not waiting_in_vain"]
+    sys.exit(pytest.main([*options, *(str(HERE / name) for name in TESTS)]))

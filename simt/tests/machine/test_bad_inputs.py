@@ -1,5 +1,6 @@
 """What a learner may hand over by mistake: a sentence each time, and the arrays untouched."""
 
+import re
 import signal
 
 import numpy as np
@@ -80,7 +81,7 @@ def works():
         (compare, np.zeros(2, complex), r"if x\[0\] < x\[1\].*no `<` for complex128"),
         (count, np.zeros(2, complex), "range takes one to three real numbers"),
         (index, np.zeros(2, complex), "an integer is needed, not a complex128"),
-        (index, np.zeros(2), "an integer is needed, not a float64"),
+        (index, np.zeros(2), "an index must be an integer, and .* is a float64"),
         (index, np.zeros(2, bool), "an integer is needed, not a bool"),
         (large_shared, np.zeros(1), "a block has 49,152 B"),
         (add_one, np.zeros((1,) * 7), "7 dimensions is too much"),
@@ -172,3 +173,52 @@ def test_ctrl_c_comes_through_while_blocks_take_much_memory(monkeypatch):
         large_local[100_000, 1024](x)
     signal.signal(signal.SIGINT, before)
     assert slices == [machine.MORE] and x[0] == 0 and works()
+
+
+@cuda.jit
+def half_of_an_argument(x, n):
+    x[n // 2] = 1
+
+
+@cuda.jit
+def half_of_the_thread(x, n):
+    i = cuda.grid(1) / 2
+    x[i] = 1
+
+
+@cuda.jit
+def place_from_data(x, n):
+    k = x[0] * 2
+    x[1 : k // 2] = 1
+
+
+@cuda.jit
+def halved_in_place(x, n):
+    i = 8
+    i /= 2
+    x[i] = 1
+
+
+FLOATS = {
+    half_of_an_argument: r"because the argument `n` is a float; // and %.*: write int\(n // 2\)",
+    half_of_the_thread: r"/ always gives a float: `cuda.grid\(1\) / 2` \(in `i`\): use //",
+    place_from_data: r"`x\[0\]` \(in `k`\) is an element of an array of floats; .*int\(k // 2\)",
+    halved_in_place: r"/ always gives a float: `i / 2` \(in `i`\): use //",
+}
+
+
+@pytest.mark.parametrize("kernel", FLOATS, ids=lambda kernel: kernel.__name__)
+def test_a_float_index_is_told_what_makes_it_one(kernel):
+    with pytest.raises(KernelError) as error:
+        kernel[1, 1](np.zeros(4), 3.0)
+    assert re.match(r"line \d+: `x\[.*\] = 1`: an index must be", str(error.value))
+    assert re.search(FLOATS[kernel], str(error.value)), str(error.value)
+
+
+def test_a_refusal_stands_right_below_the_launch():
+    """The traceback ends in the launch: none of the compiler's frames, and no other error."""
+    with pytest.raises(KernelError) as error:
+        half_of_an_argument[1, 1](np.zeros(4), 3.0)
+    frames = [entry.path.name for entry in error.traceback]
+    assert set(frames[1:]) <= {"dispatcher.py"} and len(frames) <= 5
+    assert error.value.__cause__ is None and error.value.__suppress_context__

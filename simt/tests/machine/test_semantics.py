@@ -197,8 +197,9 @@ def test_waiting_in_vain_is_found_after_the_instructions_of_one_warp(monkeypatch
 
     @cuda.jit
     def k(flag):
+        rounds = 0
         while flag[0] == 0:
-            pass
+            rounds += 1  # so that no state comes again, which would prove it at once
 
     budgets, simt_run = [], machine._library().simt_run
 

@@ -38,6 +38,16 @@ def steps(monkeypatch):
     monkeypatch.setenv("NUMBA_SIMT_STEPS", "300000")
 
 
+@pytest.fixture(autouse=True)
+def target(monkeypatch, request):
+    """Where the fault is one on some GPUs only, all of them are asked about."""
+    spec = getattr(request.node, "callspec", None)
+    given = spec.params if spec else {}
+    case = given.get("case") or FAULTY.get(given.get("name"))
+    if case and {"barrier_after_return", "deadlock"} & set(case.kinds):
+        monkeypatch.setenv("NUMBA_SIMT_STRICT", "1")
+
+
 def run(case, seed):
     """The profile of a run, the arguments before it and after it."""
     arguments = case.fresh(seed)
@@ -114,6 +124,20 @@ def compare(arguments, expected):
             np.testing.assert_allclose(got, wanted, rtol=tolerance, atol=tolerance)
         else:
             np.testing.assert_array_equal(got, wanted)
+
+
+RETURNS = [case for case in FAULTY.values() if case.kinds == ("barrier_after_return",)]
+
+
+@pytest.mark.parametrize(("capability", "severity"), [("7.0", "warning"), ("6.1", "error")])
+@pytest.mark.parametrize("kernel", RETURNS, ids=lambda case: case.name)
+def test_barrier_after_a_return_is_legal_since_volta(monkeypatch, kernel, capability, severity):
+    monkeypatch.setenv("NUMBA_SIMT_CC", capability)
+    seen, before, after = run(kernel, 0)
+    found = [hazard for hazard in seen.hazards if hazard.kind == "barrier_after_return"]
+    assert {hazard.severity for hazard in found} == {severity}
+    assert {hazard.undefined_on for hazard in found} == {"compute capability below 7.0"}
+    assert seen.completed and not np.array_equal(before[-1], after[-1])
 
 
 def test_note_for_equal_writes():

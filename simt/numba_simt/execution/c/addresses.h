@@ -84,6 +84,37 @@ static int out_of_bounds(Machine *m, const Warp *w, const Instruction *in, int a
     return stop(m, h);
 }
 
+static void wraps(Machine *m, const Warp *w, int line, int array, int axis, int32_t from, int lane,
+                  int64_t index, int64_t length) {
+    Hazard h = hazard_at(H_wrapping_index, w, lane, line);
+    h.array = array;
+    h.space = m->arrays[array].space;
+    h.axis = axis;
+    h.index = index;
+    h.length = length;
+    h.other_write = from; // the register: that of a literal such as -1 is meant so
+    report(m, h);
+}
+
+// Notes indices that count from the end, which only a profile asks about.
+static void note_wraps(Machine *m, const Warp *w, const Instruction *in, int array, const int32_t *index) {
+    const Array *a = &m->arrays[array];
+    for (int d = 0; d < a->dimensions; d++) {
+        const int64_t *x = (const int64_t *)reg(w, index[d]);
+        int64_t signs = *x;
+        if (index[d] >= 0)
+            LANES
+                signs |= x[l];
+        if (signs >= 0) continue;
+        ACTIVE (w->mask) {
+            const int64_t i = x[index[d] < 0 ? 0 : l];
+            if (i >= 0) continue;
+            wraps(m, w, in->line, array, d, index[d], l, i, a->shape[d]);
+            break;
+        }
+    }
+}
+
 // Indices of an axis that a slice made: checked against its length, and counted from its start.
 static int check_indices(Machine *m, Warp *w, const Instruction *in) {
     const int32_t *o = in->o;
@@ -103,6 +134,9 @@ static int check_indices(Machine *m, Warp *w, const Instruction *in) {
             h.space = m->arrays[o[CHECK_array]].space;
             return stop(m, h);
         }
+        if (m->watch && active && index < 0)
+            wraps(m, w, in->line, o[CHECK_array], o[CHECK_axis], o[CHECK_a],
+                  n == 1 ? __builtin_ctz(w->mask) : l, index, length);
         d[l] = from_start;
     }
     return MORE;

@@ -46,6 +46,7 @@ static int atomic(Machine *m, Warp *w, const Instruction *in) { // lane after la
     const int lane = addresses(w, a, o + ATOMIC_index, at, &axis, &bad);
     if (lane >= 0) return out_of_bounds(m, w, in, o[ATOMIC_array], lane, axis, bad);
     if (misaligned(m, w, in, o[ATOMIC_array], ELEMENT_SIZE(a), at) >= 0) return FATAL;
+    if (m->watch) note_wraps(m, w, in, o[ATOMIC_array], o + ATOMIC_index);
     if (m->watch && observe(m, w, in, o[ATOMIC_array], ATOMIC, ELEMENT_SIZE(a), at, first, NULL)) return FATAL;
 #define ATOMIC_AS(MT_, T, R, UPDATE)                                          \
     case MT_:                                                                 \
@@ -54,7 +55,7 @@ static int atomic(Machine *m, Warp *w, const Instruction *in) { // lane after la
             const T old = *p, v = (T)LANE(R, o[ATOMIC_value], l);             \
             T new_;                                                           \
             UPDATE(R)                                                         \
-            if (memcmp(&new_, &old, sizeof old)) w->idle = m->state->idle = 0; \
+            if (memcmp(&new_, &old, sizeof old)) wrote(m->state, w);          \
             *p = new_;                                                        \
             if (o[ATOMIC_result] != NONE) ((R *)reg(w, o[ATOMIC_result]))[l] = old; \
         }                                                                     \

@@ -29,7 +29,7 @@ static int release(Machine *m, Block *b) {
     State *s = m->state;
     int64_t count = 0, threads = 0;
     Warp *first = NULL;
-    for (int i = 0; i < s->warps_per_block; i++) {
+    for (int i = 0; i < b->n_warps; i++) {
         Warp *w = &b->warps[i];
         if (w->state != AT_BARRIER) continue;
         const Instruction *in = &m->code[w->pc];
@@ -41,7 +41,7 @@ static int release(Machine *m, Block *b) {
         threads += __builtin_popcount(w->mask);
     }
     const int line = m->code[first->pc].line;
-    for (int i = 0; i < s->warps_per_block; i++) {
+    for (int i = 0; i < b->n_warps; i++) {
         Warp *w = &b->warps[i];
         if (w->state != FINISHED) continue;
         if (w->return_line < 0) return divergent_barrier(m, first, line, w, 0, -1);
@@ -49,13 +49,13 @@ static int release(Machine *m, Block *b) {
     }
     s->now++;
     b->sync_time = s->now;
-    for (int i = 0; i < s->warps_per_block; i++) // what one thread acquired, the block has acquired
+    for (int i = 0; i < b->n_warps; i++) // what one thread acquired, the block has acquired
         for (int l = 0; l < WARP; l++) {
             merge_all(s, &b->known, b->warps[i].known[l]);
             free(b->warps[i].known[l]);
             b->warps[i].known[l] = NULL;
         }
-    for (int i = 0; i < s->warps_per_block; i++) {
+    for (int i = 0; i < b->n_warps; i++) {
         Warp *w = &b->warps[i];
         if (w->state != AT_BARRIER) continue;
         const Instruction *in = &m->code[w->pc];

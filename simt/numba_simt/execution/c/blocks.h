@@ -8,10 +8,12 @@
 // The block of one warp arrives at its end: free it.
 static void end_block(Machine *m, Block *b) {
     State *s = m->state;
-    for (int i = 0; i < s->warps_per_block; i++) {
-        free(b->warps[i].pair_time);
+    for (int i = 0; i < b->n_warps; i++) {
+        if (i < s->warps_per_block) free(b->warps[i].pair_time); // which its parts share
         for (int l = 0; l < WARP; l++) free(b->warps[i].known[l]);
+        free(b->warps[i].own);
     }
+    free(b->grown);
     free(b->known);
     for (int i = 0; i < s->n_resident; i++)
         if (s->resident[i] == b) {
@@ -76,6 +78,8 @@ static void begin_warp(Machine *m, Block *b, int i, const Parts *parts, char **p
     w->local = memset(carve(p, parts->local), 0xff, parts->local);
     w->local_written = memset(carve(p, parts->written), 0, parts->written);
     w->return_line = -1;
+    w->stuck = -1;
+    w->idle = w->rested = s->rested;
     w->block = b;
     w->id = b->id * s->warps_per_block + i;
     const int first = i * WARP;
@@ -100,7 +104,7 @@ static int begin_block(Machine *m) {
     Block *b = memset(carve(&p, sizeof *b), 0, sizeof *b);
     b->memory = memory;
     b->id = id;
-    b->warps_left = n;
+    b->warps_left = b->n_warps = n;
     b->shared = carve(&p, m->shared_bytes);
     memset(b->shared, 0xff, m->shared_bytes); // never zeros: what nobody wrote must not look right
     b->shared_cells = memset(carve(&p, parts.cells), 0, parts.cells);

@@ -14,6 +14,7 @@ static void report(Machine *m, Hazard h) {
         if (old->kind == h.kind && old->line == h.line && old->other_line == h.other_line &&
             old->array == h.array && old->write == h.write && old->other_write == h.other_write) {
             old->count++;
+            old->seen |= h.seen;
             return;
         }
     }
@@ -83,8 +84,26 @@ static int ordered(const Warp *w, int lane, const Touch *t, int warps_per_block,
     return 0;
 }
 
+static int block_of(const State *s, const Touch *t) { return (t->warp - 1) / s->warps_per_block; }
+
+static uint32_t round_of(const Warp *w) { return w->round % SEVERAL; }
+
+static Touch touch_now(const State *s, const Warp *w, int lane, int line) {
+    return (Touch){w->id + 1, (uint32_t)line & 0xfffff, round_of(w), BIT(lane), s->now};
+}
+
+// In which round of its loops the other access was, seen from this warp's, and how far away.
+static int relation(const State *s, const Warp *w, const Touch *t) {
+    const uint32_t ahead = (round_of(w) + SEVERAL - t->round) % SEVERAL;
+    const int when = t->round == SEVERAL   ? 0
+                     : !ahead              ? SAME_ROUND
+                     : ahead < SEVERAL / 2 ? OTHER_EARLIER
+                                           : OTHER_LATER;
+    return when | (t->warp - 1 == w->id ? IN_WARP : block_of(s, t) == w->block->id ? IN_BLOCK : IN_GRID);
+}
+
 static void race(Machine *m, const Warp *w, int lane, int line, int kind, int array, int64_t offset,
-                 const Touch *t, int who, int other_write, int other_atomic, int same_value) {
+                 const Touch *t, int who, int other_write, int other_atomic, int same_value, int seen) {
     Hazard h = hazard_at(same_value ? H_same_value : H_race, w, lane, line);
     h.other_line = t->line;
     h.other_warp = t->warp - 1;
@@ -96,21 +115,20 @@ static void race(Machine *m, const Warp *w, int lane, int line, int kind, int ar
     h.other_write = other_write;
     h.atomic = kind == ATOMIC;
     h.other_atomic = other_atomic;
+    h.seen = seen | relation(m->state, w, t);
     report(m, h);
 }
-
-static int block_of(const State *s, const Touch *t) { return (t->warp - 1) / s->warps_per_block; }
 
 // The readers of a granule: [0] the last warp and line, [1] another line of that warp, [2] another warp
 // of its block, [3] another block. Whoever writes later finds in one of them a reader it races with.
 static void remember_read(State *s, Cell *c, const Warp *w, int lane, int line) {
-    Touch *r = c->read, mine = {w->id + 1, line, BIT(lane), s->now};
+    Touch *r = c->read, mine = touch_now(s, w, lane, line);
     if (r[0].warp == mine.warp) {
-        if (r[0].line != line) { // this lane's new read stands for its older ones
+        if (r[0].line != mine.line) { // this lane's new read stands for its older ones
             const Touch before = r[0], other = r[1];
             r[0].lanes = 0;
             r[1].lanes &= ~BIT(lane);
-            if (other.line == line) {
+            if (other.line == mine.line) {
                 r[0] = other;
                 r[1] = before;
             } else if (before.lanes & ~BIT(lane)) {
@@ -123,6 +141,7 @@ static void remember_read(State *s, Cell *c, const Warp *w, int lane, int line) 
         if (before && w->pair_time)
             ACTIVE (before)
                 if (r[0].time < w->pair_time[lane * WARP + l]) before &= ~BIT(l);
+        if (before && r[0].round != mine.round) mine.round = SEVERAL;
         mine.lanes |= before;
     } else if (r[0].warp) {
         if (block_of(s, &r[0]) == w->block->id)
@@ -139,6 +158,15 @@ static void remember_read(State *s, Cell *c, const Warp *w, int lane, int line) 
     r[0] = mine;
 }
 
+// Where else, in the line of reader `first` with which this lane races, it has read without an order.
+static int farther(const State *s, const Cell *c, const Warp *w, int lane, int first) {
+    int seen = 0, who;
+    for (int i = first + 1; i < 4; i++)
+        if (c->read[i].line == c->read[first].line && !ordered(w, lane, &c->read[i], s->warps_per_block, &who))
+            seen |= relation(s, w, &c->read[i]);
+    return seen;
+}
+
 // One lane touches one granule.  `same` says that a store leaves the memory as it was, or that an
 // atomic (exch) does not depend on it.
 static void touch(Machine *m, Cell *c, Warp *w, int lane, int line, int kind, int array, int64_t offset,
@@ -147,9 +175,10 @@ static void touch(Machine *m, Cell *c, Warp *w, int lane, int line, int kind, in
     const int per = s->warps_per_block;
     int who;
     Touch *const seen = &c->read[0];
-    if (kind == LOAD && seen->warp == w->id + 1 && seen->line == line && seen->lanes >> lane & 1 &&
+    if (kind == LOAD && seen->warp == w->id + 1 && seen->line == (uint32_t)line && seen->lanes >> lane & 1 &&
         seen->time >= w->sync_time) {
         seen->time = s->now; // this lane read it before, and since then nobody wrote: nothing new
+        if (seen->round != round_of(w)) seen->round = seen->lanes == BIT(lane) ? round_of(w) : SEVERAL;
         return;
     }
     if (kind != STORE && !(kind == ATOMIC && same) && !c->write.warp && !c->atomic[0].warp &&
@@ -161,11 +190,11 @@ static void touch(Machine *m, Cell *c, Warp *w, int lane, int line, int kind, in
         report(m, h);
     }
     if (!ordered(w, lane, &c->write, per, &who))
-        race(m, w, lane, line, kind, array, offset, &c->write, who, 1, 0, kind == STORE && same);
+        race(m, w, lane, line, kind, array, offset, &c->write, who, 1, 0, kind == STORE && same, 0);
     if (kind != ATOMIC)
         for (int i = 0; i < 2; i++)
             if (!ordered(w, lane, &c->atomic[i], per, &who)) {
-                race(m, w, lane, line, kind, array, offset, &c->atomic[i], who, 1, 1, 0);
+                race(m, w, lane, line, kind, array, offset, &c->atomic[i], who, 1, 1, 0, 0);
                 break;
             }
     if (kind == LOAD) {
@@ -174,13 +203,13 @@ static void touch(Machine *m, Cell *c, Warp *w, int lane, int line, int kind, in
     }
     for (int i = 0; i < 4; i++)
         if (!ordered(w, lane, &c->read[i], per, &who)) {
-            race(m, w, lane, line, kind, array, offset, &c->read[i], who, 0, 0, 0);
+            race(m, w, lane, line, kind, array, offset, &c->read[i], who, 0, 0, 0, farther(s, c, w, lane, i));
             break;
         }
-    const Touch mine = {w->id + 1, line, BIT(lane), s->now};
+    const Touch mine = touch_now(s, w, lane, line);
     if (kind == ATOMIC) {
         Touch *last = &c->atomic[0];
-        const int again = last->warp == mine.warp && last->line == line;
+        const int again = last->warp == mine.warp && last->line == mine.line;
         const uint32_t before = again && last->time >= w->sync_time ? last->lanes : 0;
         if (!again) c->atomic[1] = *last;
         *last = mine;
@@ -235,7 +264,7 @@ static int hand_over(Machine *m, Warp *w, int lane, int line, int allocation, in
 
 static void fence(State *s, Warp *w, int near) {
     const uint32_t now = ++s->now;
-    const Clock c = {w->mask == w->alive ? now : w->sync_time, w->mask, now};
+    const Clock c = {w->mask == w->alive && !w->part ? now : w->sync_time, w->mask, now};
     w->fence[1] = c;
     if (!near) w->fence[0] = c;
 }
@@ -247,7 +276,7 @@ static void sync_lanes(State *s, Warp *w, uint32_t lanes) { // syncwarp(lanes)
     if (known)
         ACTIVE (lanes) merge_all(s, &w->known[l], known);
     free(known);
-    if ((lanes & w->alive) == w->alive) {
+    if ((lanes & w->alive) == w->alive && !w->part) {
         w->sync_time = s->now;
         return;
     }

@@ -9,6 +9,7 @@
 #include "lanes.h"
 #include "loads.h"
 #include "machine.h"
+#include "meetings.h"
 #include "warp.h"
 
 enum { TARGET = JMP_target }; // of every instruction that jumps
@@ -33,17 +34,21 @@ static Frame *innermost_loop(Warp *w) {
     return &w->frames[d];
 }
 
-// A loop that went on too long. Python looks at its instructions to say what it waits for, if anything.
-static int stuck(Machine *m, Warp *w, const Instruction *in) {
+// A loop that goes on too long, or in circles (`proven`). Python looks at its instructions to say what it
+// waits for, if anything.
+static Hazard stuck(const Machine *m, const Warp *w, int kind, int64_t proven) {
     const uint32_t parked = w->alive & ~w->mask;
-    Hazard h = hazard_at(H_endless_loop, w, __builtin_ctz(w->mask), in->line);
-    h.index = in - m->code;
+    const int jump = proven ? w->circle : w->jumped;
+    Hazard h = hazard_at(kind, w, __builtin_ctz(w->mask), m->code[jump].line);
+    h.index = jump;
+    h.offset = w->mask;
+    h.axis = (int32_t)proven;
     if (parked) {
         h.other_warp = w->id;
         h.other_lane = __builtin_ctz(parked);
     }
     h.length = m->max_steps;
-    return stop(m, h);
+    return h;
 }
 
 // An integer divided by zero, or under debug=True any number, stops the kernel.
@@ -117,23 +122,26 @@ static int run_warp(Machine *m, Warp *w) {
             case OP_ATOMIC_INC:
             case OP_ATOMIC_DEC:
             case OP_ATOMIC_CAS: TRY(atomic(m, w, in))
+            case OP_SYNCWARP:
             case OP_SHFL_IDX:
             case OP_SHFL_UP:
             case OP_SHFL_DOWN:
-            case OP_SHFL_XOR: shuffle(m, w, in); break;
+            case OP_SHFL_XOR:
             case OP_VOTE_ALL:
             case OP_VOTE_ANY:
             case OP_VOTE_EQ:
-            case OP_VOTE_BALLOT: vote(m, w, in); break;
+            case OP_VOTE_BALLOT:
             case OP_MATCH_ANY:
-            case OP_MATCH_ALL: match(m, w, in); break;
+            case OP_MATCH_ALL:
+                if (w->part && must_meet(m, w, in)) return MORE;
+                among_lanes(m, w, in);
+                break;
             case OP_ACTIVEMASK: set_all(w, o[ACTIVEMASK_result], w->mask); break;
             case OP_LANEMASK_LT:
                 ACTIVE (w->mask) ((int64_t *)reg(w, o[LANEMASK_result]))[l] = BIT(l) - 1;
                 break;
             case OP_PRINT: print_lines(m, w, in); break;
             case OP_MMA: TRY(matrix_product(m, w, in))
-            case OP_SYNCWARP: sync_lanes(s, w, members(m, w, in, o[SYNCWARP_mask])); break;
             case OP_FENCE: fence(s, w, 0); break;
             case OP_FENCE_BLOCK: fence(s, w, 1); break;
             case OP_BARRIER:
@@ -216,12 +224,17 @@ static int run_warp(Machine *m, Warp *w) {
                 const int64_t span = w->pc - o[TARGET] + 1;
                 w->pc = o[TARGET];
                 if (span <= 0) continue;
+                w->round++;
                 w->steps += span;
                 s->idle += span;
                 s->budget -= span;
-                if (w->steps > m->max_steps || s->idle > m->max_steps) return stuck(m, w, in);
+                if (w->steps > m->max_steps || s->idle > m->max_steps) {
+                    w->jumped = (int32_t)(in - m->code);
+                    return stop(m, stuck(m, w, H_endless_loop, 0));
+                }
                 if (++w->idle > PATIENCE) {
-                    w->idle = 0;
+                    w->idle = w->rested;
+                    w->jumped = (int32_t)(in - m->code);
                     return MORE;
                 }
                 if (s->budget < 0) {

@@ -16,6 +16,7 @@ static inline int load(Machine *m, Warp *w, const Instruction *in) {
     const int lane = addresses(w, a, o + LD_index, at, &axis, &bad);
     if (lane >= 0) return out_of_bounds(m, w, in, o[LD_array], lane, axis, bad);
     if (m->watch) {
+        note_wraps(m, w, in, o[LD_array], o + LD_index);
         if (misaligned(m, w, in, o[LD_array], ELEMENT_SIZE(a), at) >= 0) return FATAL;
         observe(m, w, in, o[LD_array], LOAD, ELEMENT_SIZE(a), at, first, NULL);
     }
@@ -52,11 +53,14 @@ static inline int store(Machine *m, Warp *w, const Instruction *in) {
     char *first = start(m, w, a);
     const int lane = addresses(w, a, o + ST_index, at, &axis, &bad);
     if (lane >= 0) return out_of_bounds(m, w, in, o[ST_array], lane, axis, bad);
-    w->idle = m->state->idle = 0;
+    wrote(m->state, w);
     const uint32_t mask = w->mask;
     char values[WARP][sizeof(Slot)];
     const int watched = m->watch && !local;
-    if (m->watch && misaligned(m, w, in, o[ST_array], ELEMENT_SIZE(a), at) >= 0) return FATAL;
+    if (m->watch) {
+        note_wraps(m, w, in, o[ST_array], o + ST_index);
+        if (misaligned(m, w, in, o[ST_array], ELEMENT_SIZE(a), at) >= 0) return FATAL;
+    }
 #define STORE_AS(MT_, M, R, IN, OUT)                         \
     case MT_: {                                              \
         ACTIVE (mask) {                                      \
@@ -93,7 +97,10 @@ static inline int local_float(Machine *m, Warp *w, const Instruction *in, const 
     const int array = o[is_load ? LD_array : ST_array];
     int64_t at;
     if (local_shared_index(m, w, in, a, o + LD_index, array, &at)) return FATAL;
-    if (m->watch) watch_local(m, w, in, array, is_load ? LOAD : STORE, (intptr_t)a->base + at, w->mask);
+    if (m->watch) {
+        note_wraps(m, w, in, array, o + LD_index);
+        watch_local(m, w, in, array, is_load ? LOAD : STORE, (intptr_t)a->base + at, w->mask);
+    }
     float *cell_ = (float *)(w->local + ((intptr_t)a->base + at) * WARP);
     const uint32_t mask = w->mask;
     if (is_load) {
@@ -138,6 +145,7 @@ static int vector_access(Machine *m, Warp *w, const Instruction *in) {
             }
         }
     if (lane >= 0) return out_of_bounds(m, w, in, array, lane, axis, bad);
+    if (m->watch) note_wraps(m, w, in, array, o + LDV_index);
     if (misaligned(m, w, in, array, 4 * n, at) >= 0) return FATAL;
     char values[WARP][sizeof(Slot)];
     const int is_float = in->type == T_F32;
@@ -146,9 +154,10 @@ static int vector_access(Machine *m, Warp *w, const Instruction *in) {
             for (int k = 0; k < n; k++)
                 memcpy(values[l] + 4 * k, reg(w, reg0 + k) + (is_float ? 4 : 8) * l, 4); // low half
     if (m->watch) observe(m, w, in, array, is_load ? LOAD : STORE, 4 * n, at, first, is_load ? NULL : values);
-    if (!is_load)
+    if (!is_load) {
+        wrote(m->state, w);
         ACTIVE (w->mask) memcpy(first + at[l], values[l], 4 * n);
-    else
+    } else
         for (int k = 0; k < n; k++)
             ACTIVE (w->mask) {
                 const char *from = first + at[l] + 4 * k;

@@ -2,6 +2,7 @@
 // warps of a GPU do.  README.md tells how.  tables.py writes the enumerations that stand before it.
 
 #include "blocks.h"
+#include "circles.h"
 #include "hazards.h"
 #include "interpreter.h"
 #include "machine.h"
@@ -9,9 +10,9 @@
 // One turn for every warp of a block.  Returns FATAL, or MORE with *moved set when something happened.
 static int run_block(Machine *m, Block *b, int *moved) {
     State *s = m->state;
-    for (; s->turn < s->warps_per_block; s->turn++) {
+    for (; s->turn < b->n_warps; s->turn++) {
         Warp *w = &b->warps[s->turn];
-        if (w->state != RUNNING) continue;
+        if (w->state != RUNNING || w->stuck == s->writes) continue;
         if (run_warp(m, w) == FATAL) return FATAL;
         if (s->interrupted) return MORE;
         if (w->state != RUNNING) {
@@ -21,7 +22,8 @@ static int run_block(Machine *m, Block *b, int *moved) {
     }
     s->turn = 0;
     int waiting = 0;
-    for (int i = 0; i < s->warps_per_block; i++) waiting += b->warps[i].state == AT_BARRIER;
+    for (int i = 0; i < b->n_warps; i++) waiting += b->warps[i].state == AT_BARRIER;
+    if (b->n_warps > s->warps_per_block && meet(m, b)) *moved = 1;
     if (waiting && waiting == b->warps_left) {
         *moved = 1;
         return release(m, b);
@@ -43,12 +45,17 @@ static int run(Machine *m, int64_t budget) {
             if (!s->n_resident && s->next_block == blocks) return DONE;
             s->rounds = s->moved ? 0 : s->rounds + 1;
             if (s->moved) s->next_start = 1;
-            if (room && (!s->n_resident || s->rounds >= s->next_start)) {
+            int circles = 0;
+            const int look = s->n_resident && s->rounds && !(s->rounds & (s->rounds - 1));
+            if (look && look_for_circles(m, &circles) == FATAL) return FATAL;
+            if (circles) s->rounds = 0;
+            if (circles && !room && set_free(m) == FATAL) return FATAL;
+            if (room && (!s->n_resident || circles || s->rounds >= s->next_start)) {
                 if (!begin_block(m))
                     return stop(
                         m, (Hazard){
                                .kind = H_too_large, .line = m->code[0].line, .array = -1, .other_warp = -1});
-                s->next_start *= 2; // few blocks wait for each other; many would spin in vain
+                if (!circles) s->next_start *= 2; // few blocks wait for each other; many would spin in vain
             }
             s->at = s->moved = 0;
             s->budget -= 64 + m->local_bytes * s->warps_per_block / 2; // to fill a block's memory

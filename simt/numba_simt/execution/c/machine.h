@@ -17,6 +17,8 @@
 #define MAX_FRAMES 64
 #define MAX_RESIDENT 1024   // blocks that run side by side when kernels wait for each other
 #define PATIENCE 4096       // loop iterations without a store after which another warp gets its turn
+#define SHORT 64            // as many, where warps were found to wait already
+#define PERIOD 64           // jumps back within which a warp that waits comes to the same state again
 #define MAX_CLOCKS 10000000 // addresses that hand over data, times warps
 
 typedef float complex c64;
@@ -43,9 +45,11 @@ typedef struct {
 
 // Who touched a granule of memory: the lanes of one warp, when, and from which line.
 typedef struct {
-    int32_t warp, line;
+    int32_t warp;
+    uint32_t line : 20, round : 12; // round: how often the warp had jumped back, or SEVERAL
     uint32_t lanes, time;
 } Touch; // warp 0: nobody
+enum { SEVERAL = 0xfff };
 typedef struct {
     Touch write;     // the last plain write
     Touch atomic[2]; // atomics since then: the last two threads
@@ -67,7 +71,9 @@ typedef struct {
     int32_t kind, line, other_line, array, atomic, other_atomic, write, other_write;
     int32_t warp, lane, other_warp, other_lane, space, axis;
     int64_t offset, index, length, count;
+    int64_t seen; // of races: bits of SAME_ROUND and its like, of all that are counted here
 } Hazard;
+enum { SAME_ROUND = 1, OTHER_EARLIER = 2, OTHER_LATER = 4, IN_WARP = 8, IN_BLOCK = 16, IN_GRID = 32 };
 
 typedef struct {
     int32_t line, array, kind, warp, block, space;
@@ -91,23 +97,31 @@ typedef struct {
     uint32_t *local_written; // for each element of local memory, the lanes that wrote it
     Block *block;
     int32_t id, pc, depth, state, wait_op, return_line;
+    int32_t jumped, circle;      // the jump back before it gave up its turn; the widest in its circle
+    int32_t part, alone;         // some of a warp's lanes: see splits.h; need not meet the others
     uint32_t mask, alive, lanes; // active now; not returned; existing at all
     Frame frames[MAX_FRAMES];
-    int64_t steps, idle;
+    int64_t steps, idle, rested; // idle counts from `rested` to PATIENCE
+    int64_t stuck;               // what s->writes was when it began to go in circles
+    uint32_t round;             // jumps back
     uint32_t sync_time;
+    char *own;           // memory of a part's registers
     uint32_t *pair_time; // [lane][lane]: last syncwarp that both took part in
     Clock fence[2];      // the last fence: for all blocks, for the own block
     Clock *known[WARP];  // [lane][warp]: what the lane has acquired by an atomic
 } Warp;
-enum { RUNNING, AT_BARRIER, FINISHED };
+enum { RUNNING, AT_BARRIER, FINISHED, AT_MEETING };
 
 struct Block {
     int32_t id, warps_left;
+    int32_t n_warps; // and parts of warps
+    int32_t room;    // for how many there is room in `grown`, if that is used
     uint32_t sync_time;
     char *shared;
     Cell *shared_cells;
     Clock *known; // [warp]: what all its threads have acquired, by the last barrier
     Warp *warps;
+    Warp *grown; // where they lie if they have become more
     char *memory;
 };
 
@@ -126,6 +140,8 @@ typedef struct {
     uint32_t now;            // counts memory accesses and synchronisations
     char *spare;
     int64_t budget, idle;       // instructions until Python looks; in loops since anything happened
+    int64_t writes;             // counts changes of memory
+    int64_t rested;             // where the next warps count from
     int32_t rounds, next_start; // fruitless rounds, and how many must pass until another block starts
     Handover *handovers;
     int32_t n_handovers, handover_room;
@@ -139,7 +155,7 @@ typedef struct {
     int64_t n_vectors, n_scalars, shared_bytes, shared_shift, local_bytes;
     int64_t grid[3], block[3];
     int64_t special[7]; // registers of threadIdx x y z, laneid, blockIdx x y z; or NONE
-    int64_t watch, max_steps;
+    int64_t watch, max_steps, independent_threads;
     int64_t *counters; // [line][K_...]
     int64_t *executed; // [instruction][warps, lanes]
     Hazard *hazards;
@@ -158,6 +174,12 @@ typedef struct {
 #define ACTIVE(mask) \
     for (uint32_t rest_ = (mask), l; rest_ && (l = __builtin_ctz(rest_), 1); rest_ &= rest_ - 1)
 #define BIT(l) (1u << (l))
+
+static inline void wrote(State *s, Warp *w) { // memory has changed, and others may see it
+    w->idle = w->rested;
+    s->idle = 0;
+    s->writes++;
+}
 
 static inline char *reg(const Warp *w, int32_t r) {
     return r >= 0 ? w->vectors + (size_t)r * WARP * sizeof(Slot) : (char *)(w->scalars + ~r);
