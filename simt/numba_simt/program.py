@@ -22,6 +22,13 @@ class ArraySpec:
     alignment: int = 0  # bytes; 0 if the kernel does not say
 
 
+class Raised(NamedTuple):
+    """An exception that a kernel may raise, and what it says."""
+
+    error: type
+    arguments: tuple
+
+
 class Line(NamedTuple):
     """A line of source; of a function in another file, also the kernel's line that calls it."""
 
@@ -50,4 +57,5 @@ class Program:
     scalar_arguments: tuple[tuple[int, int, int, object], ...]  # position, register, RT, Numba type
     extents: tuple[tuple[int, int, int], ...]  # array, dimension, scalar register
     arrays: tuple[ArraySpec, ...]
+    exceptions: tuple[Raised, ...]
     specials: dict[str, int]  # "threadIdx.x": vector register r; "blockIdx.x": ~ scalar register

@@ -3,6 +3,8 @@
 Modules (written by tools/modules.py):
 
 calls             Calls in a kernel: device functions, casts, and all that comes with a name.
+closures          Functions that a kernel defines: `def` and `lambda` within it, inlined where they
+                  are called.
 function_table    Which functions of numbers kernels may call, and for which types: functions.toml,
                   read.
 functions         Functions of numbers that kernels may call: of math, cmath, NumPy and numba.cuda.

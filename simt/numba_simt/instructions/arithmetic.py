@@ -216,21 +216,6 @@ class Arithmetic(Emitter):
             return number(_COMPUTED[name](a.constant, b.constant))
         return self.op(name, types.int64, a, b)
 
-    def choice(self, test: Value, a: object, b: object) -> object:
-        """`a if test else b` of values that are there already."""
-        if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
-            return tuple(self.choice(test, x, y) for x, y in zip(a, b, strict=True))
-        kind = self.common(a, b)
-        if test.constant is not None:
-            return self.convert(a if test.constant else b, kind)
-        return self.op(
-            "SELECT",
-            kind,
-            test,
-            self.convert(a, kind),
-            self.convert(b, kind),
-        )
-
     def part(self, value: Value, name: str) -> Value:
         """value.real or value.imag"""
         if isinstance(value.type, types.Boolean):

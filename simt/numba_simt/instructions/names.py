@@ -2,17 +2,18 @@
 
 import ast
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 
 import numpy as np
 from numba import types
 
 from numba_simt.in_kernel import IN_KERNELS, InKernel
-from numba_simt.instructions.views import Views
+from numba_simt.instructions.emitter import Scope
+from numba_simt.instructions.filling import Filling
 from numba_simt.reading.pruning import outside
 from numba_simt.reading.typing_rules import as_type, number
-from numba_simt.values import Cuda, Object, Value, View
+from numba_simt.values import ARRAYS, Closure, Cuda, Object, Value, View, rebuilt
 
 _PLACES = ("threadIdx", "blockIdx", "blockDim", "gridDim")
 _REGISTERS = {"laneid"} | {f"{place}.{axis}" for place in _PLACES for axis in "xyz"}
@@ -25,14 +26,26 @@ class Conjugate:
     value: Value
 
 
-class Names(Views):
+class Names(Filling):
     """Looks names up as Python does: the kernel's variables, its closure, its module, builtins."""
 
     def compile_Name(self, node: ast.Name) -> object:
         """A variable, or a Python object from outside."""
         if node.id in self.scope.source.webs.names:
-            return self.read_name(self.scope, node)
-        return self._from_outside(node.id)
+            return self._read(self.scope, node, node)
+        scope, name = self.scope, node.id
+        while scope.closure:  # as the function sees it that it is defined in, where it is called
+            scope, read = scope.closure.scope, scope.closure.read
+            if name in scope.source.webs.names:
+                return self._read(scope, (read, name), read)
+        return self._from_outside(name)
+
+    def _read(self, scope: Scope, read: ast.Name | tuple, at: ast.AST) -> object:
+        """The variable's value; a function remembers where it was read, and by whom."""
+        value = self.read_name(scope, read)
+        if isinstance(value, Closure) and value.scope is scope and value.read is None:
+            return replace(value, read=at)
+        return value
 
     def _from_outside(self, name: str) -> object:
         try:
@@ -48,10 +61,12 @@ class Names(Views):
         value = number(thing)
         if value is not None:
             return value
+        if isinstance(thing, Value | Object | Closure):  # a default of a function in the kernel
+            return thing
         if isinstance(thing, int):
             self.refuse(f"{thing} is larger than the numbers of 64 bits that kernels have.")
         if isinstance(thing, tuple):
-            return tuple(self.capture(item, name) for item in thing)
+            return rebuilt(thing, (self.capture(item, name) for item in thing))
         if isinstance(thing, np.ndarray):
             return self._constant_array(thing, name)
         path = _path_in_cuda(thing)
@@ -73,12 +88,14 @@ class Names(Views):
         name = node.attr
         if isinstance(owner, Cuda):
             return self._of_cuda_module(f"{owner}.{name}".lstrip("."))
-        if isinstance(owner, View):
+        if isinstance(owner, ARRAYS):
             return self.property_of(owner, name)
         if isinstance(owner, Value) and name in ("real", "imag"):
             return self.part(owner, name)
         if isinstance(owner, Value) and name == "conjugate":
             return Object(Conjugate(owner))
+        if isinstance(owner, tuple) and name in getattr(owner, "_fields", ()):
+            return getattr(owner, name)
         if isinstance(owner, Object) and hasattr(owner.value, name):
             return self.capture(getattr(owner.value, name), name)
         self.refuse(f"{self.describe(owner)} has no .{name}: check the spelling.")

@@ -16,19 +16,31 @@ def read_argument(name: str, value: object) -> Argument:
     out.
     """
     what = f"argument `{name}`"
+    if isinstance(value, tuple):
+        return _tuple_argument(name, value)
     if isinstance(value, bool | int | float | complex | np.generic):
         number = np.asarray(value)
         dtype = arrays.number_dtype(what, number.dtype)
         return Argument(_number_type(dtype), number.item())
     if not hasattr(value, "__array__"):
         kind = type(value).__name__
-        raise UsageError(f"{what} is a {kind}; a kernel takes numbers, NumPy and device arrays.")
+        takes = "a kernel takes numbers, NumPy and device arrays, and tuples of them"
+        raise UsageError(f"{what} is a {kind}; {takes}.")
     if arrays.is_cuda_array(value):
         return Argument(array_type(value.memory), value.memory)
     array = arrays.host_array(what, value)
     if array.size and not np.may_share_memory(array, arrays.host_array(what, value)):
         raise UsageError(f"{what} gives NumPy copies: what the kernel writes would be lost.")
     return Argument(array_type(array), array, host=True)
+
+
+def _tuple_argument(name: str, values: tuple) -> Argument:
+    """A tuple, which may be a named one, of what kernels take."""
+    from numba import types
+
+    items = tuple(read_argument(f"{name}[{i}]", item) for i, item in enumerate(values))
+    named = type(values) if hasattr(values, "_fields") else None
+    return Argument(types.BaseTuple.from_types([item.type for item in items], named), items)
 
 
 def array_type(array: np.ndarray) -> object:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from inspect import CO_VARARGS
 from numbers import Integral
 
 from numba_simt.errors import Misfit, UsageError, lacking
@@ -119,6 +120,9 @@ class Kernel(DeviceFunction):
 
     def bind(self, values: tuple) -> list[Argument]:
         """The arguments of a launch; converted to the signature if there is one."""
+        if self.py_func.__code__.co_flags & CO_VARARGS:
+            plain = len(self.parameters) - 1
+            values = (*values[:plain], values[plain:])
         if len(values) != len(self.parameters):
             names = ", ".join(self.parameters)
             self.refuse(f"it takes {len(self.parameters)} arguments ({names}), not {len(values)}.")
@@ -160,14 +164,15 @@ class LaunchConfiguration:
         """
         given = self.kernel.bind(arguments)
         program = self.kernel.compile(tuple(argument.type for argument in given))
+        flat = [leaf for argument in given for leaf in argument.leaves()]
         self._check_shared_memory(program)
-        self._check_read_only(program, given)
+        self._check_read_only(program, flat)
         return machine.run(
             program,
             self.grid,
             self.block,
-            [argument.value for argument in given],
-            hosts=[i for i, argument in enumerate(given) if argument.host],
+            [argument.value for argument in flat],
+            hosts=[i for i, argument in enumerate(flat) if argument.host],
             shared=self.shared,
             watch=watch,
             steps=steps,
@@ -187,7 +192,8 @@ class LaunchConfiguration:
             if argument.host and not argument.value.flags.writeable:
                 line = _line_that_writes(program, i)
                 if line:
-                    why = f"argument `{self.kernel.parameters[i]}` is a read-only array."
+                    name = next(array.name for array in program.arrays if array.argument == i)
+                    why = f"argument `{name}` is a read-only array."
                     self.kernel.refuse(why, line.number, line.text)
 
 

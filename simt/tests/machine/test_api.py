@@ -281,7 +281,7 @@ def test_a_kernel_looks_like_its_function():
         (lambda x: add[1, 8](x.tolist(), x, x), "argument `x` is a list"),
         (lambda x: add[1, 8](x, None, x), "argument `y` is a NoneType"),
         (lambda x: add[1, 8](x, x, "out"), "argument `out` is a str"),
-        (lambda x: add[1, 8](x, (1, 2), x), "argument `y` is a tuple"),
+        (lambda x: add[1, 8](x, (1, "b"), x), r"argument `y\[1\]` is a str"),
         (lambda x: add[1, 8](x, 2**64, x), "argument `y` holds object"),
         (lambda x: add[1, 8](x, np.longdouble(1), x), "`y` holds (float128|longdouble)"),
         (lambda x: add[1, 4](x[::2], x, x), r"`x` is not contiguous: .*\(8,\) B.*ascontiguous"),

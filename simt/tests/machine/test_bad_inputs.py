@@ -73,7 +73,7 @@ def works():
 @pytest.mark.parametrize(
     ("kernel", "x", "said"),
     [
-        (add_one, np.zeros((0, 3)), r"x\[i\] \+= 1.*single elements"),
+        (add_one, np.zeros((0, 3)), r"x\[i\] \+= 1.*no \+= for arrays here"),
         (add_one, np.array(5.0), r"x\[i\] \+= 1.*0-d array x has 0 indices"),
         (first, np.zeros(0), r"x\[0\] = 3.*length there is 0"),
         (first, np.array(5.0), r"x\[0\] = 3.*0-d array"),
