@@ -8,6 +8,14 @@ import numpy as np
 from numba_simt.errors import lacking
 
 
+class Alias(NamedTuple):
+    """Memory of another array of the program, read as other elements."""
+
+    array: int
+    kind: str  # "part": of each element; "flat": as one axis; "cast": the last axis in other pieces
+    offset: int = 0  # bytes of a part from the element's start
+
+
 @dataclass
 class ArraySpec:
     """An array of a program: an argument, or one that the kernel makes or finds outside."""
@@ -20,6 +28,8 @@ class ArraySpec:
     value: np.ndarray | None = None  # of constant arrays
     c_order: bool = True  # C-contiguous
     alignment: int = 0  # bytes; 0 if the kernel does not say
+    alias: Alias | None = None
+    inner: tuple[int, ...] = ()  # of a part that is an array: its shape, the last axes
 
 
 class Raised(NamedTuple):

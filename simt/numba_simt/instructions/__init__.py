@@ -16,8 +16,11 @@ filling      Whole parts of arrays as targets: x[:] = 0, a[i, :] = b[j, :], elem
 inlining     Device functions of a kernel: their bodies in place of their calls.
 names        Names and attributes in a kernel: what they mean inside, and what is taken from
              outside.
+records      Records of a kernel: arrays of structured dtypes, their fields, and one of them as a
+             value.
 rounds       Loops as instructions: counted ones, and any that go on as long as a test holds.
 sequences    What a kernel can run over: ranges, arrays, tuples, enumerate and zip of them.
+subscripts   What stands in brackets or behind a dot, for reading and for writing.
 variables    Variables of a kernel: what is assigned to a name, and the register where it lives.
 views        Arrays in a kernel: their shapes, indices and slices, loads and stores.
 """

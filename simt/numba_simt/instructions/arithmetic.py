@@ -18,7 +18,7 @@ from numba_simt.reading.typing_rules import (
     resolve,
     unify,
 )
-from numba_simt.values import Value, View, is_number, memory_type, register_type
+from numba_simt.values import ARRAYS, Value, View, is_number, memory_type, register_type
 
 _DIVISIONS = ("DIV", "FLOORDIV", "MOD")
 _FOLDED = (types.int64, types.float64, types.boolean)  # the types of Python's own numbers
@@ -55,6 +55,8 @@ class Arithmetic(Emitter):
         for value in values:
             if not isinstance(value, Value):
                 cure = _CURES.get(type(value), "")
+                if isinstance(value, ARRAYS) and not value.axes:
+                    cure = ": take a field of the record, as in r.x"
                 self.refuse(f"numbers are needed here, not {self.describe(value)}{cure}.")
 
     def common(self, *values: Value) -> object:

@@ -6,7 +6,7 @@ from numba import types
 
 from numba_simt.instructions.arithmetic import Arithmetic
 from numba_simt.reading.typing_rules import number
-from numba_simt.values import ARRAYS, Choice, Value, View, rebuilt
+from numba_simt.values import ARRAYS, Axis, Choice, Value, View, rebuilt
 
 
 class Choices(Arithmetic):
@@ -83,8 +83,8 @@ class Choices(Arithmetic):
 
     def alike(self, a: View | Choice, b: View | Choice) -> None:
         """Refuses two arrays that no variable can hold by turns, as Numba does."""
-        first, second = self.type_of(a), self.type_of(b)
-        if (first.dtype, first.ndim) != (second.dtype, second.ndim):
+        if (a.dtype, len(a.axes)) != (b.dtype, len(b.axes)):
+            first, second = self.type_of(a), self.type_of(b)
             self.refuse(
                 f"Numba cannot unify {first} and {second}: what may be one of two arrays has one "
                 "dtype and one number of dimensions. Use two names."
@@ -95,6 +95,8 @@ class Choices(Arithmetic):
         if isinstance(value, Value):
             return value.type
         if isinstance(value, ARRAYS):
+            if not value.axes and isinstance(value.dtype, types.Record):
+                return value.dtype
             layout = "C" if self.in_rows(value) else "A"
             return types.Array(value.dtype, len(value.axes), layout)
         if isinstance(value, tuple):
@@ -102,10 +104,11 @@ class Choices(Arithmetic):
         return types.none
 
     def in_rows(self, array: View | Choice) -> bool:
-        """Whether it is C-contiguous: the last axes of such an array, each of them whole."""
+        """Whether it is C-contiguous: the last axes of such an array, all but the first whole."""
         if isinstance(array, Choice):
             return all(map(self.in_rows, array.views))
-        whole = [axis.dimension for axis in array.axes if axis.start is None]
+        whole = [axis.dimension for axis in array.axes[:1] if _without_gaps(axis)]
+        whole += [axis.dimension for axis in array.axes[1:] if axis.start is None]
         dimensions = len(array.fixed)
         last = range(dimensions - len(array.axes), dimensions)
         return whole == list(last) and self.arrays[array.array].c_order
@@ -113,6 +116,11 @@ class Choices(Arithmetic):
 
 def _views(array: View | Choice) -> tuple[View, ...]:
     return array.views if isinstance(array, Choice) else (array,)
+
+
+def _without_gaps(axis: Axis) -> bool:
+    """Whether it is whole, or a piece of neighbours."""
+    return axis.start is None or axis.step.constant == 1
 
 
 def _tuple_type(value: tuple, kinds: tuple) -> object:

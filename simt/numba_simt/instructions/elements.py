@@ -1,13 +1,12 @@
 """Elements of what a kernel indexes: of arrays, of one of several arrays, of tuples."""
 
-import ast
 from collections.abc import Callable
 
 from numba import types
 
 from numba_simt.instructions.views import Slice, Views
 from numba_simt.reading.typing_rules import number
-from numba_simt.values import ARRAYS, Axis, Choice, Value, View
+from numba_simt.values import Axis, Choice, Value, View
 
 
 class Elements(Views):
@@ -79,29 +78,14 @@ class Elements(Views):
 
     def item(self, view: View | Choice, items: list) -> object:
         """view[items]: an array, or the number where no axis is left."""
-        part = self.select(view, items)
-        return part if part.axes else self.load(part)
+        return self.element(self.select(view, items))
 
-    def target(self, node: ast.Subscript) -> View | Choice:
-        """What a subscript names, for writing: an element of an array, or a part of it."""
-        owner = self.compile(node.value)
-        if not isinstance(owner, ARRAYS):
-            self.refuse(f"{self.describe(owner)} cannot be assigned to by index: arrays can.")
-        return self.select(owner, self.items(node.slice))
+    def element(self, part: View | Choice) -> object:
+        """The number that a view without axes is; a part of an array, and a record, as it is."""
+        whole = part.axes or isinstance(part.dtype, types.Record)
+        return part if whole else self.load(part)
 
-    def compile_Subscript(self, node: ast.Subscript) -> object:
-        """x[i], x[i, 1:], or an element of a tuple."""
-        owner = self.compile(node.value)
-        items = self.items(node.slice)
-        if isinstance(owner, ARRAYS):
-            return self.item(owner, items)
-        if not isinstance(owner, tuple) or len(items) != 1:
-            self.refuse(f"{self.describe(owner)} cannot be indexed so: arrays and tuples can.")
-        if isinstance(items[0], Slice):
-            return self._part_of_tuple(owner, items[0])
-        return self.item_of_tuple(owner, self.integer(items[0]))
-
-    def _part_of_tuple(self, owner: tuple, item: Slice) -> tuple:
+    def part_of_tuple(self, owner: tuple, item: Slice) -> tuple:
         """t[a:b:c]"""
         bounds = [None if bound is None else bound.constant for bound in item]
         for constant, bound in zip(bounds, item, strict=True):

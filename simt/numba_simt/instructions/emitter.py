@@ -143,6 +143,8 @@ class Emitter:
             case Value():
                 article = "an" if str(value.type)[0] in "iu" else "a"
                 return f"{article} {value.type}"
+            case View() if value.fixed and not value.axes:
+                return f"an element of {self.arrays[value.array].name}"
             case View():
                 return f"the {len(value.axes)}-d array {self.arrays[value.array].name}".rstrip()
             case Choice():

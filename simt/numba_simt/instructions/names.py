@@ -10,7 +10,7 @@ from numba import types
 
 from numba_simt.in_kernel import IN_KERNELS, InKernel
 from numba_simt.instructions.emitter import Scope
-from numba_simt.instructions.filling import Filling
+from numba_simt.instructions.subscripts import Subscripts
 from numba_simt.reading.pruning import outside
 from numba_simt.reading.typing_rules import as_type, number
 from numba_simt.values import ARRAYS, Closure, Cuda, Object, Value, View, rebuilt
@@ -26,7 +26,7 @@ class Conjugate:
     value: Value
 
 
-class Names(Filling):
+class Names(Subscripts):
     """Looks names up as Python does: the kernel's variables, its closure, its module, builtins."""
 
     def compile_Name(self, node: ast.Name) -> object:
@@ -89,6 +89,8 @@ class Names(Filling):
         if isinstance(owner, Cuda):
             return self._of_cuda_module(f"{owner}.{name}".lstrip("."))
         if isinstance(owner, ARRAYS):
+            if self.has_field(owner, name):
+                return self.element(self.field(owner, name))
             return self.property_of(owner, name)
         if isinstance(owner, Value) and name in ("real", "imag"):
             return self.part(owner, name)

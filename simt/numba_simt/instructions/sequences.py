@@ -4,14 +4,14 @@ import ast
 
 from numba import types
 
-from numba_simt.instructions.elements import Elements
+from numba_simt.instructions.records import Records
 from numba_simt.reading.typing_rules import context, number, resolve
 from numba_simt.values import ARRAYS, Enumerated, Range, Value, Zipped
 
 _COUNTED = (types.int32, types.int64, types.uint64)  # in Numba's order
 
 
-class Sequences(Elements):
+class Sequences(Records):
     """Emits the lengths and the items of sequences."""
 
     def span(self, *bounds: object) -> Range:

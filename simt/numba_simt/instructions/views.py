@@ -31,7 +31,7 @@ class Views(Rounds):
 
     def declare(self, space: str, kind: object, ndim: int, **spec: object) -> View:
         """A new array of the program, as a view of all of it; `spec`: fields of ArraySpec."""
-        if not is_number(kind):
+        if not is_number(kind) and not isinstance(kind, types.Record):
             self.refuse(f"an array of {kind} cannot be used: bool and numbers to 128 bits can.")
         if ndim > MAX_DIMENSIONS:
             self.refuse(f"an array of {ndim} dimensions is too much: {MAX_DIMENSIONS} work.")

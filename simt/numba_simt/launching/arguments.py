@@ -18,6 +18,9 @@ def read_argument(name: str, value: object) -> Argument:
     what = f"argument `{name}`"
     if isinstance(value, tuple):
         return _tuple_argument(name, value)
+    if isinstance(value, np.void) and value.dtype.names:
+        record = np.asarray(value)  # the record's own memory
+        return Argument(_number_type(arrays.number_dtype(what, record.dtype)), record, host=True)
     if isinstance(value, bool | int | float | complex | np.generic):
         number = np.asarray(value)
         dtype = arrays.number_dtype(what, number.dtype)

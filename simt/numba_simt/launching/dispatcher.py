@@ -181,7 +181,7 @@ class LaunchConfiguration:
     def _check_shared_memory(self, program: Program) -> None:
         total = self.shared
         for array in program.arrays:
-            if array.space == "shared":
+            if array.space == "shared" and not array.alias:
                 total += math.prod(array.shape) * array.dtype.itemsize
         if total > SHARED:
             self.kernel.refuse(f"it uses {total:,} B of shared memory; a block has {SHARED:,} B.")

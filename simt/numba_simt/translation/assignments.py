@@ -27,7 +27,7 @@ class Assignments(Calls):
     def compile_AugAssign(self, node: ast.AugAssign) -> None:
         """x += y, x[i] += y"""
         operator = type(node.op)
-        if isinstance(node.target, ast.Subscript):
+        if isinstance(node.target, ast.Subscript | ast.Attribute):
             view = self.target(node.target)  # once, for reading and writing
             if view.axes:
                 symbol = OPERATORS[operator].symbol
@@ -48,12 +48,8 @@ class Assignments(Calls):
                 if isinstance(value, Closure) and value.read is value.tree:
                     value = replace(value, read=None)  # it sees what is there when it is called
                 self.assign_name(self.scope, target, value)
-            case ast.Subscript():
-                view = self.target(target)
-                if view.axes:
-                    self.fill(view, value)
-                else:
-                    self.store(view, value)
+            case ast.Subscript() | ast.Attribute():
+                self.write(self.target(target), value)
             case ast.Tuple() | ast.List():
                 self._assign_several(target.elts, value)
             case _:

@@ -84,6 +84,8 @@ class _Declared:
         self._position += 1
         if isinstance(kind, types.Array):
             return self._array(name, kind)
+        if isinstance(kind, types.Record):
+            return self._array(name, types.Array(kind, 0, "C"))
         if is_number(kind):
             value = Value(kind, self._compiler.new_register(scalar=True))
             self.scalars.append((self._position, ~value.register, register_type(kind), kind))
@@ -95,6 +97,7 @@ class _Declared:
         )
 
     def _array(self, name: str, kind: object) -> View:
+        """An array in global memory; a record is an array of it without axes."""
         c_order = kind.layout == "C"
         place = self._position
         return self._compiler.declare(

@@ -289,8 +289,8 @@ def test_a_kernel_looks_like_its_function():
         (lambda x: add[1, 8](x, x.astype(object), x), "`y` holds object"),
         (lambda x: add[1, 8](x, np.zeros(8, "U1"), x), "`y` holds <U1"),
         (lambda x: add[1, 8](x, np.zeros(8, "M8[s]"), x), "`y` holds datetime64"),
-        (lambda x: add[1, 8](x, np.zeros(8, [("a", "f4")]), x), "`y` holds"),
-        (lambda x: add[1, 8](x, np.zeros(8, "i4,f4")[0], x), "`y` holds"),
+        (lambda x: add[1, 8](x, np.zeros(8, [("a", object)]), x), "`y` holds"),
+        (lambda x: add[1, 8](x, np.zeros(8, "i4,O")[0], x), "`y` holds"),
     ],
 )
 def test_a_wrong_launch_is_refused_with_its_line(launch, said):

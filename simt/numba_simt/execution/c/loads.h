@@ -16,7 +16,7 @@ static inline int load(Machine *m, Warp *w, const Instruction *in) {
     const int lane = addresses(w, a, o + LD_index, at, &axis, &bad);
     if (lane >= 0) return out_of_bounds(m, w, in, o[LD_array], lane, axis, bad);
     if (m->watch) {
-        if (misaligned(m, w, in, o[LD_array], ELEMENT_SIZE(a), at) >= 0) return FATAL;
+        if (misaligned(m, w, in, o[LD_array], ALIGNMENT(a), at) >= 0) return FATAL;
         observe(m, w, in, o[LD_array], LOAD, ELEMENT_SIZE(a), at, first, NULL);
     }
     const uint32_t mask = w->mask;
@@ -56,7 +56,7 @@ static inline int store(Machine *m, Warp *w, const Instruction *in) {
     const uint32_t mask = w->mask;
     char values[WARP][sizeof(Slot)];
     const int watched = m->watch && !local;
-    if (m->watch && misaligned(m, w, in, o[ST_array], ELEMENT_SIZE(a), at) >= 0) return FATAL;
+    if (m->watch && misaligned(m, w, in, o[ST_array], ALIGNMENT(a), at) >= 0) return FATAL;
 #define STORE_AS(MT_, M, R, IN, OUT)                         \
     case MT_: {                                              \
         ACTIVE (mask) {                                      \
