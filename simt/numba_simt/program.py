@@ -27,6 +27,7 @@ class ArraySpec:
     name: str
     value: np.ndarray | None = None  # of constant arrays
     c_order: bool = True  # C-contiguous
+    f_order: bool = False  # Fortran-contiguous, and not C-contiguous
     alignment: int = 0  # bytes; 0 if the kernel does not say
     alias: Alias | None = None
     inner: tuple[int, ...] = ()  # of a part that is an array: its shape, the last axes

@@ -193,6 +193,25 @@ class Zipped(Compound):
         return Zipped(tuple(function(i, part) for i, part in enumerate(self.parts)))
 
 
+@dataclass(frozen=True)
+class Flat(Compound):
+    """x.flat of an array that is not C-contiguous."""
+
+    array: View | Choice
+
+    def map(self, function: Callable) -> "Flat":
+        """The same of function(key, value) of the array."""
+        return Flat(function(0, self.array))
+
+
+@dataclass(frozen=True)
+class Method:
+    """x.reshape and the like, which a call computes."""
+
+    owner: View | Choice
+    name: str
+
+
 def rebuilt(model: tuple, items: Iterable) -> tuple:
     """The items as a tuple of the same kind: a named one keeps its names."""
     return tuple.__new__(type(model), items)

@@ -2,6 +2,7 @@
 
 Modules (written by tools/modules.py):
 
+array_functions   Functions of whole arrays: ufuncs with an array to fill, reductions, methods.
 calls             Calls in a kernel: device functions, casts, and all that comes with a name.
 closures          Functions that a kernel defines: `def` and `lambda` within it, inlined where they
                   are called.
@@ -13,6 +14,7 @@ intrinsics        What kernels use of numba.cuda: positions, shared and local me
 library           Functions of numbers that the SIMT machine computes from simpler ones.
 python_functions  Python's own functions of numbers in a kernel: abs, min, max, round, int, float,
                   complex, len.
+reductions        What NumPy computes of all elements of an array: sums, means, extremes, tests.
 warps             What the lanes of a warp do together: votes, shuffles, matches, 16-byte accesses,
                   matrices.
 """

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import types
 
+from numba_simt.callables.array_functions import reduction
 from numba_simt.callables.closures import Closures
 from numba_simt.callables.warps import Warps
 from numba_simt.in_kernel import IN_KERNELS
@@ -16,7 +17,7 @@ from numba_simt.instructions.inlining import signature_of
 from numba_simt.instructions.names import Conjugate
 from numba_simt.reading.signatures import Misfit, best
 from numba_simt.reading.typing_rules import OPERATOR_FUNCTIONS, as_type
-from numba_simt.values import Closure, Cuda, Object, Value, is_number
+from numba_simt.values import Closure, Cuda, Method, Object, Value, is_number
 
 
 class Handler(NamedTuple):
@@ -93,7 +94,6 @@ _CURES = {
     "empty": _MAKE_AN_ARRAY,
     "ones": _MAKE_AN_ARRAY,
     "where": "use `a if condition else b`",
-    "sum": "add in a loop",
 }
 
 
@@ -106,6 +106,8 @@ def _handler(called: object, name: str) -> Handler | None:
             return _BUILTINS[called]
     if name in _EXTENSIONS:
         return _EXTENSIONS[name]
+    if reduced := reduction(called):
+        return Handler(Warps.reduced, (reduced,))
     if isinstance(called, np.ufunc) or getattr(called, "__module__", "") in ("math", "cmath"):
         return Handler(Warps.mathematical, (called,))
     return None
@@ -140,6 +142,8 @@ class Calls(Closures):
             return self.inline(node, called, arguments, named)
         if isinstance(called, Conjugate):
             return self.conjugate(called.value)
+        if isinstance(called, Method):
+            return self.method(called, arguments, named)
         if isinstance(called, type) and issubclass(called, tuple) and hasattr(called, "_fields"):
             return self._named_tuple(called, arguments, named)
         handler = _handler(called, name)
@@ -175,7 +179,7 @@ class Calls(Closures):
                 "put @cuda.jit(device=True) above it."
             )
         cure = _CURES.get(name, "write it out with numbers, loops and arrays")
-        self.refuse(f"{self.describe(function)} cannot be called in a kernel: {cure}.")
+        self.limit(f"{self.describe(function)} cannot be called in a kernel: {cure}.")
 
     def _device_function(
         self, node: ast.Call, called: object, arguments: list, named: dict
@@ -226,7 +230,7 @@ class Calls(Closures):
             return Handler(_CUDA_FAMILIES[family], (name,))
         near = get_close_matches(path, IN_KERNELS, 1)
         hint = f"is it cuda.{near[0]}?" if near else "README.md of numba-simt says what is."
-        self.refuse(f"cuda.{path} is not supported in kernels here: {hint}")
+        self.limit(f"cuda.{path} is not supported in kernels here: {hint}")
 
     def _apply(self, name: str, handler: Handler, arguments: list, named: dict) -> object:
         """Calls a method of the compiler, if it takes such arguments."""

@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from numba import types
 
 from numba_simt.callables import library
-from numba_simt.callables.functions import Functions
+from numba_simt.callables.array_functions import ArrayFunctions
 from numba_simt.reading.typing_rules import number, resolve
 from numba_simt.values import ARRAYS, Enumerated, Range, Value, Zipped
 
 _FLOATS_OF_CUDA = (types.float32, types.float64)  # for which CUDA has fmin and fmax
 
 
-class PythonFunctions(Functions):
+class PythonFunctions(ArrayFunctions):
     """Compiles builtins, with the results that Numba's CUDA target gives."""
 
     def python_abs(self, x: Value) -> Value:

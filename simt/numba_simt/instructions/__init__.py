@@ -20,6 +20,7 @@ records      Records of a kernel: arrays of structured dtypes, their fields, and
              value.
 rounds       Loops as instructions: counted ones, and any that go on as long as a test holds.
 sequences    What a kernel can run over: ranges, arrays, tuples, enumerate and zip of them.
+shapes       Other shapes of the same memory: reshape, view, flat, ravel, transpose, real and imag.
 subscripts   What stands in brackets or behind a dot, for reading and for writing.
 variables    Variables of a kernel: what is assigned to a name, and the register where it lives.
 views        Arrays in a kernel: their shapes, indices and slices, loads and stores.

@@ -41,9 +41,8 @@ class Elements(Views):
 
     def property_of(self, view: View | Choice, name: str) -> object:
         """view.shape and the like"""
-        if isinstance(view, Choice) and name not in ("shape", "size", "ndim", "dtype"):
-            views = [self.property_of(one, name) for one in view.views]
-            return Choice(view.which, tuple(views))
+        if isinstance(view, Choice) and name == "T":
+            return Choice(view.which, tuple(super().property_of(one, name) for one in view.views))
         return super().property_of(view, name)
 
     def select(self, view: View | Choice, items: list) -> View | Choice:

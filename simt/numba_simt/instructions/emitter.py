@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from numba_simt.errors import CompileError
+from numba_simt.errors import CompileError, LimitError
 from numba_simt.ops import COLUMNS, INSTRUCTIONS, NONE, OP, TYPES
 from numba_simt.program import ArraySpec, Line, Raised
 from numba_simt.reading.source import Source
@@ -129,13 +129,17 @@ class Emitter:
             call = None
         return Line(source.filename, self.line, source.text(self.line), source.name, call)
 
-    def refuse(self, sentence: str) -> NoReturn:
-        """CompileError with the line that is being compiled."""
+    def limit(self, sentence: str) -> NoReturn:
+        """LimitError: what Numba takes, and this machine does not."""
+        self.refuse(sentence, LimitError)
+
+    def refuse(self, sentence: str, error: type[CompileError] = CompileError) -> NoReturn:
+        """CompileError with the line that is being compiled; what Numba refuses as well."""
         line = self.place_in_source()
         if line.call:
             sentence = f"inside {line.function}, line {line.number} (`{line.text}`): {sentence}"
             line = line.call
-        raise CompileError(sentence, line.filename, line.number, line.text)
+        raise error(sentence, line.filename, line.number, line.text)
 
     def describe(self, value: object) -> str:
         """What a value is, for a sentence: "an int32", "a tuple of 2"."""

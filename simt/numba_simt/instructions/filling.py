@@ -108,7 +108,7 @@ class Filling(Sequences):
         one_axis = isinstance(source, View) and len(part.axes) == len(source.axes) == 1
         steps = [_step(part.axes[0]), _step(source.axes[0])]
         if not one_axis or len(part.fixed) != 1 or steps[0] != steps[1] or not steps[0]:
-            self.refuse(
+            self.limit(
                 "what is assigned and where it goes are parts of one array and may overlap, so "
                 "Numba copies it first: copy the elements in a loop, in the order that you mean."
             )

@@ -63,7 +63,7 @@ class Inlining(Expressions):
         above = caller
         while above is not None:
             if above.function is function:
-                self.refuse(f"`{text.name}` calls itself, which is not supported: write a loop.")
+                self.limit(f"`{text.name}` calls itself, which is not supported: write a loop.")
             above = above.parent
         hidden = hidden or caller.hidden
         new = Scope(text, function, caller, self.place_in_source(), hidden)

@@ -67,10 +67,22 @@ class Names(Subscripts):
             self.refuse(f"{thing} is larger than the numbers of 64 bits that kernels have.")
         if isinstance(thing, tuple):
             return rebuilt(thing, (self.capture(item, name) for item in thing))
+        memory = getattr(thing, "memory", None)
+        if isinstance(memory, np.ndarray):
+            return self._device_array(memory, name)
         if isinstance(thing, np.ndarray):
             return self._constant_array(thing, name)
         path = _path_in_cuda(thing)
         return Object(thing) if path is None else Cuda(path)
+
+    def _device_array(self, memory: np.ndarray, name: str) -> View:
+        """Device memory from outside the kernel: no constant, the kernel may write it."""
+        key = ("device", id(memory))
+        if key not in self.sites:
+            kind = as_type(memory.dtype)
+            order = {"c_order": memory.flags.c_contiguous, "value": memory}
+            self.sites[key] = self.declare("global", kind, memory.ndim, name=name, **order)
+        return self.sites[key]
 
     def _constant_array(self, array: np.ndarray, name: str) -> View:
         if id(array) not in self.sites:

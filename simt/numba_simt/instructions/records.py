@@ -60,7 +60,7 @@ class Records(Elements):
         if isinstance(kind, types.NestedArray):
             kind, inner = kind.dtype, kind.shape
         if not is_number(kind) and not isinstance(kind, types.Record):
-            self.refuse(f"the field {name!r} is a {kind}, which a kernel cannot use here.")
+            self.limit(f"the field {name!r} is a {kind}, which a kernel cannot use here.")
         self._check_alignment(array.dtype, name, kind, found.offset)
         return self.part_of(array, name, kind, found.offset, inner)
 

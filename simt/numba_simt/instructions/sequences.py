@@ -4,14 +4,14 @@ import ast
 
 from numba import types
 
-from numba_simt.instructions.records import Records
+from numba_simt.instructions.shapes import Shapes
 from numba_simt.reading.typing_rules import context, number, resolve
-from numba_simt.values import ARRAYS, Enumerated, Range, Value, Zipped
+from numba_simt.values import ARRAYS, Choice, Enumerated, Flat, Range, Value, View, Zipped
 
 _COUNTED = (types.int32, types.int64, types.uint64)  # in Numba's order
 
 
-class Sequences(Records):
+class Sequences(Shapes):
     """Emits the lengths and the items of sequences."""
 
     def span(self, *bounds: object) -> Range:
@@ -38,7 +38,7 @@ class Sequences(Records):
         elif isinstance(value, ARRAYS):
             if not value.axes:
                 self.refuse(f"a loop cannot run over {self.describe(value)}: it has no axis.")
-        elif not isinstance(value, Range | Enumerated | Zipped):
+        elif not isinstance(value, Range | Enumerated | Zipped | Flat):
             self.refuse(
                 f"a loop cannot run over {self.describe(value)}: it runs over range(), arrays, "
                 "tuples, enumerate() and zip()."
@@ -56,6 +56,8 @@ class Sequences(Records):
                 return self.steps(rises, *wide)
             case Enumerated():
                 return self.count_of(items.items)
+            case Flat():
+                return self.property_of(items.array, "size")
             case Zipped():
                 counts = [self.count_of(part) for part in items.parts]
                 shortest = counts[0]
@@ -73,12 +75,23 @@ class Sequences(Records):
                 kind = items.start.type
                 far = self.op("MUL", kind, self.convert(index, kind), items.step)
                 return self.convert(self.op("ADD", kind, items.start, far), kind)
+            case Flat():
+                return self._element_of_flat(items.array, index)
             case Enumerated():
                 place = self.calculate("ADD", items.first, index)
                 return place, self.item_at(items.items, index)
             case Zipped():
                 return tuple(self.item_at(part, index) for part in items.parts)
         return self.item(items, [index])
+
+    def _element_of_flat(self, array: View | Choice, index: Value) -> object:
+        """The element of that place, the last index fastest."""
+        place = []
+        for axis in reversed(array.axes):
+            length = self.length(array, axis)
+            place.insert(0, self.operate(ast.Mod, index, length))
+            index = self.calculate("FLOORDIV", index, length)
+        return self.item(array, place)
 
 
 def _counted_in(kinds: tuple) -> object | None:

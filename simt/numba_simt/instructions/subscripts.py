@@ -4,7 +4,8 @@ import ast
 
 from numba_simt.instructions.filling import Filling
 from numba_simt.instructions.views import Slice
-from numba_simt.values import ARRAYS, Choice, View
+from numba_simt.reading.typing_rules import number
+from numba_simt.values import ARRAYS, Choice, Flat, Value, View
 
 
 class Subscripts(Filling):
@@ -19,6 +20,8 @@ class Subscripts(Filling):
             return self.element(field)
         if isinstance(owner, ARRAYS):
             return self.item(owner, items)
+        if isinstance(owner, Flat) and len(items) == 1:
+            return self.item_at(owner, self._place_in_flat(owner, items[0]))
         if not isinstance(owner, tuple) or len(items) != 1:
             self.refuse(f"{self.describe(owner)} cannot be indexed so: arrays and tuples can.")
         if isinstance(items[0], Slice):
@@ -56,3 +59,13 @@ class Subscripts(Filling):
             self.fill(view, value)
         else:
             self.store(view, value)
+
+    def _place_in_flat(self, flat: Flat, item: object) -> Value:
+        """An index of x.flat, counted from the start."""
+        index, size = self.integer(item), self.count_of(flat)
+        negative = self.operate(ast.Lt, index, number(0))
+        index = self.choice(negative, self.calculate("ADD", index, size), index)
+        below = self.operate(ast.Lt, index, number(0))
+        above = self.operate(ast.GtE, index, size)
+        self.throw_if(self.operate(ast.BitOr, below, above), IndexError, "index out of bounds")
+        return index

@@ -73,7 +73,7 @@ class Views(Rounds):
                 return Object(view.dtype)
             case "T":
                 return replace(view, axes=view.axes[::-1])
-        self.refuse(f"arrays have .shape, .size, .ndim, .dtype and .T here, no .{name}.")
+        return self.refuse(f"arrays have no .{name} here.")
 
     def items(self, node: ast.expr) -> list:
         """What stands between the brackets: numbers, Slices, Object(...) and Object(None)."""

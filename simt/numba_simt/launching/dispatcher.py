@@ -5,12 +5,13 @@ What is wrong with a launch is refused before anything runs.
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from inspect import CO_VARARGS
 from numbers import Integral
 
-from numba_simt.errors import Misfit, UsageError, lacking
+from numba_simt.errors import LimitError, Misfit, UsageError, lacking
 from numba_simt.execution import machine
 from numba_simt.launching.arguments import read_argument
 from numba_simt.launching.device_function import DeviceFunction
@@ -68,7 +69,8 @@ class Kernel(DeviceFunction):
         super().__init__(function, signatures, options)
         self.overloads: dict[tuple, Program] = {}  # by Numba's types of the arguments
         for signature in self.given_signatures:
-            self.compile(signature.args)
+            with suppress(LimitError):  # Numba compiles it: a launch is refused, no import
+                self.compile(signature.args)
 
     @property
     def signatures(self) -> list[tuple]:

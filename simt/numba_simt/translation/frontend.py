@@ -98,10 +98,10 @@ class _Declared:
 
     def _array(self, name: str, kind: object) -> View:
         """An array in global memory; a record is an array of it without axes."""
-        c_order = kind.layout == "C"
+        order = {"c_order": kind.layout == "C", "f_order": kind.layout == "F"}
         place = self._position
         return self._compiler.declare(
-            "global", kind.dtype, kind.ndim, argument=place, name=name, c_order=c_order
+            "global", kind.dtype, kind.ndim, argument=place, name=name, **order
         )
 
 

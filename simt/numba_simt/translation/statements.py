@@ -25,7 +25,7 @@ _CURES = {
     ast.JoinedStr: "kernels have no strings: number the cases",
     ast.NamedExpr: "assign on a line of its own",
 }
-_ELSE = "it is made of numbers, tuples, arrays, if, for over range, and while"
+_ELSE = "it is made of numbers, tuples, arrays, if, for and while"
 
 
 class Statements(Loops):
@@ -34,7 +34,7 @@ class Statements(Loops):
     def unknown(self, node: ast.AST) -> NoReturn:
         """Refuses what no method here compiles."""
         name = type(node).__name__.lower()
-        self.refuse(f"a kernel cannot contain `{name}`: {_CURES.get(type(node), _ELSE)}.")
+        self.limit(f"a kernel cannot contain `{name}`: {_CURES.get(type(node), _ELSE)}.")
 
     def compile_Pass(self, node: ast.Pass) -> None:
         """pass"""
