@@ -19,6 +19,10 @@ class CompileError(KernelError):
         self.text = text
 
 
+class LimitError(CompileError):
+    """A kernel that uses what Numba takes and this machine does not: its launch is refused."""
+
+
 class UsageError(KernelError, ValueError, TypeError):
     """What CUDA refuses of the host; where Numba raises ValueError or TypeError, this is both."""
 

@@ -88,6 +88,7 @@ INSTRUCTIONS = {
     **_alike("IF TEST JZ", "test target", INT64),
     **_alike("ELSE ENDIF JOIN CONTINUE LOOPELSE ENDLOOP RET JMP", "none target", INT64),
     **_alike("BREAK", "frames target", INT64),
+    **_alike("RAISE", "none target error stops", INT64),
     **_alike("LOOP EXIT", "", INT64),
     **_alike("NEXT", "counter target step limit", INT64),
 }
@@ -145,6 +146,6 @@ COUNTERS = (
 HAZARDS = (
     *("race", "out_of_bounds", "misaligned", "divergent_barrier", "barrier_after_return"),
     *("uninitialised", "deadlock", "endless_loop", "inactive_lane", "division_by_zero"),
-    *("same_value", "wrapping_index", "waits_for_lane", "too_large", "internal"),
+    *("same_value", "wrapping_index", "waits_for_lane", "too_large", "internal", "exception"),
 )
 SPACES = ("global", "constant", "shared", "local")

@@ -8,6 +8,14 @@ import numpy as np
 from numba_simt.errors import lacking
 
 
+class Alias(NamedTuple):
+    """Memory of another array of the program, read as other elements."""
+
+    array: int
+    kind: str  # "part": of each element; "flat": as one axis; "cast": the last axis in other pieces
+    offset: int = 0  # bytes of a part from the element's start
+
+
 @dataclass
 class ArraySpec:
     """An array of a program: an argument, or one that the kernel makes or finds outside."""
@@ -19,7 +27,17 @@ class ArraySpec:
     name: str
     value: np.ndarray | None = None  # of constant arrays
     c_order: bool = True  # C-contiguous
+    f_order: bool = False  # Fortran-contiguous, and not C-contiguous
     alignment: int = 0  # bytes; 0 if the kernel does not say
+    alias: Alias | None = None
+    inner: tuple[int, ...] = ()  # of a part that is an array: its shape, the last axes
+
+
+class Raised(NamedTuple):
+    """An exception that a kernel may raise, and what it says."""
+
+    error: type
+    arguments: tuple
 
 
 class Print(NamedTuple):
@@ -57,5 +75,6 @@ class Program:
     scalar_arguments: tuple[tuple[int, int, int, object], ...]  # position, register, RT, Numba type
     extents: tuple[tuple[int, int, int], ...]  # array, dimension, scalar register
     arrays: tuple[ArraySpec, ...]
+    exceptions: tuple[Raised, ...]
     specials: dict[str, int]  # "threadIdx.x": vector register r; "blockIdx.x": ~ scalar register
     prints: tuple[Print, ...] = ()

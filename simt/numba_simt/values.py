@@ -1,6 +1,7 @@
 """What the expressions of a kernel become: numbers, tuples, views of arrays, objects."""
 
-from collections.abc import Callable
+import ast
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import NamedTuple
@@ -91,9 +92,16 @@ class Axis(NamedTuple):
     length: Value | None = None
 
 
+class Compound:
+    """A value made of others, which a variable holds one by one; `map` gives each a key."""
+
+
 @dataclass(frozen=True)
-class View:
-    """An array, or a part of one: some indices fixed, the others axes."""
+class View(Compound):
+    """An array, or a part of one: some indices fixed, the others axes.
+
+    Several axes may count along one dimension: what they add up to is its index.
+    """
 
     array: int
     dtype: object  # a Numba type
@@ -109,14 +117,108 @@ class View:
         for axis in self.axes:
             parts = []
             for i, value in enumerate((axis.start, axis.step, axis.length)):
-                key = (axis.dimension, i)
+                key = (len(axes), i)
                 parts.append(None if value is None else function(key, value))
             axes.append(Axis(axis.dimension, *parts))
         return replace(self, fixed=tuple(fixed), axes=tuple(axes))
 
+    @property
+    def form(self) -> tuple:
+        """What the compiler must know of it; views of one form differ in numbers only."""
+        fixed = tuple(value is None for value in self.fixed)
+        axes = tuple((axis.dimension, axis.start is None) for axis in self.axes)
+        return self.array, self.dtype, fixed, axes
+
 
 @dataclass(frozen=True)
-class Vector:
+class Choice(Compound):
+    """One of several views, chosen by a number when the kernel runs; all are of different forms."""
+
+    which: Value
+    views: tuple[View, ...]
+
+    @property
+    def dtype(self) -> object:
+        """Numba's type of the elements, the same for all."""
+        return self.views[0].dtype
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """As many as each of them has; their lengths are those of the first."""
+        return self.views[0].axes
+
+    def map(self, function: Callable) -> "Choice":
+        """The choice with function(key, value) in place of its number and its views."""
+        views = tuple(function(view.form, view) for view in self.views)
+        return Choice(function("which", self.which), views)
+
+
+ARRAYS = (View, Choice)
+
+
+@dataclass(frozen=True)
+class Range(Compound):
+    """range(start, stop, step): all of one type of integers."""
+
+    start: Value
+    stop: Value
+    step: Value
+
+    def map(self, function: Callable) -> "Range":
+        """The range with function(key, value) in place of its numbers."""
+        parts = enumerate((self.start, self.stop, self.step))
+        return Range(*(function(i, part) for i, part in parts))
+
+
+@dataclass(frozen=True)
+class Enumerated(Compound):
+    """enumerate(items, first)"""
+
+    items: object
+    first: Value
+
+    def map(self, function: Callable) -> "Enumerated":
+        """The same of function(key, value) of what it enumerates, and of its first number."""
+        return Enumerated(function(0, self.items), function(1, self.first))
+
+
+@dataclass(frozen=True)
+class Zipped(Compound):
+    """zip(a, b, ...)"""
+
+    parts: tuple
+
+    def map(self, function: Callable) -> "Zipped":
+        """The same of function(key, value) of each part."""
+        return Zipped(tuple(function(i, part) for i, part in enumerate(self.parts)))
+
+
+@dataclass(frozen=True)
+class Flat(Compound):
+    """x.flat of an array that is not C-contiguous."""
+
+    array: View | Choice
+
+    def map(self, function: Callable) -> "Flat":
+        """The same of function(key, value) of the array."""
+        return Flat(function(0, self.array))
+
+
+@dataclass(frozen=True)
+class Method:
+    """x.reshape and the like, which a call computes."""
+
+    owner: View | Choice
+    name: str
+
+
+def rebuilt(model: tuple, items: Iterable) -> tuple:
+    """The items as a tuple of the same kind: a named one keeps its names."""
+    return tuple.__new__(type(model), items)
+
+
+@dataclass(frozen=True)
+class Vector(Compound):
     """A float32x4 or another of CUDA's vector types: its name, and its .x, .y, .z and .w."""
 
     name: str
@@ -132,6 +234,16 @@ class Object:
     """A Python object that means something to the compiler only: a function, a dtype, None."""
 
     value: object
+
+
+@dataclass(frozen=True)
+class Closure:
+    """A function that is defined in a kernel."""
+
+    tree: ast.FunctionDef | ast.Lambda
+    scope: object  # the Scope where it is defined
+    read: ast.AST | None = None  # the name that was read to get it: see Webs
+    defaults: tuple = ()
 
 
 class Cuda(str):

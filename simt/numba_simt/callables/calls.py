@@ -9,6 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import types
 
+from numba_simt.callables.array_functions import reduction
+from numba_simt.callables.closures import Closures
 from numba_simt.callables.vectors import CACHED_LOADS, CACHED_STORES, Vectors
 from numba_simt.callables.warps import Warps
 from numba_simt.in_kernel import IN_KERNELS, VECTORS
@@ -16,7 +18,7 @@ from numba_simt.instructions.inlining import signature_of
 from numba_simt.instructions.names import Conjugate
 from numba_simt.reading.signatures import Misfit, best
 from numba_simt.reading.typing_rules import OPERATOR_FUNCTIONS, as_type
-from numba_simt.values import Cuda, Object, Value, is_number
+from numba_simt.values import Closure, Cuda, Method, Object, Value, is_number
 
 
 class Handler(NamedTuple):
@@ -31,6 +33,9 @@ _BUILTINS = {
     pow: Handler(Warps.python_pow),
     round: Handler(Warps.python_round),
     len: Handler(Warps.python_len),
+    range: Handler(Warps.span),
+    enumerate: Handler(Warps.python_enumerate),
+    zip: Handler(Warps.python_zip),
     complex: Handler(Warps.python_complex),
     divmod: Handler(Warps.python_divmod),
     min: Handler(Warps.extreme, (min,)),
@@ -93,7 +98,6 @@ _CURES = {
     "empty": _MAKE_AN_ARRAY,
     "ones": _MAKE_AN_ARRAY,
     "where": "use `a if condition else b`",
-    "sum": "add in a loop",
 }
 
 
@@ -106,12 +110,14 @@ def _handler(called: object, name: str) -> Handler | None:
             return _BUILTINS[called]
     if name in _EXTENSIONS:
         return _EXTENSIONS[name]
+    if reduced := reduction(called):
+        return Handler(Warps.reduced, (reduced,))
     if isinstance(called, np.ufunc) or getattr(called, "__module__", "") in ("math", "cmath"):
         return Handler(Warps.mathematical, (called,))
     return None
 
 
-class Calls(Vectors):
+class Calls(Closures):
     """Finds out what is called, and hands the arguments to what compiles it."""
 
     def compile_Call(self, node: ast.Call) -> object:
@@ -119,12 +125,19 @@ class Calls(Vectors):
         function = self.compile(node.func)
         if any(keyword.arg is None for keyword in node.keywords):
             self.refuse("kernels cannot call with **: write the arguments one by one.")
-        arguments = [self.compile(argument) for argument in node.args]
+        arguments = []
+        for argument in node.args:
+            arguments += self._given(argument)
         named = {keyword.arg: self.compile(keyword.value) for keyword in node.keywords}
         self.calling = node
+        if isinstance(function, Closure):
+            return self.call_closure(node, function, arguments, named)
         if isinstance(function, Cuda):
             handler = self._of_cuda_module_called(node, function)
             return self._apply(function, handler, arguments, named)
+        for value in (*arguments, *named.values()):
+            if isinstance(value, Closure):
+                self.escaping(value)
         called = function.value if isinstance(function, Object) else None
         name = getattr(called, "__name__", "")
         if hasattr(called, "py_func"):
@@ -133,6 +146,10 @@ class Calls(Vectors):
             return self.inline(node, called, arguments, named)
         if isinstance(called, Conjugate):
             return self.conjugate(called.value)
+        if isinstance(called, Method):
+            return self.method(called, arguments, named)
+        if isinstance(called, type) and issubclass(called, tuple) and hasattr(called, "_fields"):
+            return self._named_tuple(called, arguments, named)
         handler = _handler(called, name)
         if handler:
             return self._apply(name, handler, arguments, named)
@@ -142,6 +159,23 @@ class Calls(Vectors):
             return self.truth(arguments[0]) if to_bool else self.convert(arguments[0], kind)
         self._refuse_call(function, called, name)
 
+    def _named_tuple(self, kind: type, arguments: list, named: dict) -> tuple:
+        """Point(1, y=2)"""
+        try:
+            given = signature_of(kind).bind(*arguments, **named)
+        except TypeError as error:
+            self.refuse(f"`{kind.__name__}`: {error}.")
+        return tuple.__new__(kind, given.args)
+
+    def _given(self, argument: ast.expr) -> list | tuple:
+        """An argument, or the items of a tuple with a star."""
+        if not isinstance(argument, ast.Starred):
+            return [self.compile(argument)]
+        value = self.compile(argument.value)
+        if not isinstance(value, tuple):
+            self.refuse(f"a star is for tuples, not for {self.describe(value)}.")
+        return value
+
     def _refuse_call(self, function: object, called: object, name: str) -> None:
         if inspect.isfunction(called):
             self.refuse(
@@ -149,7 +183,7 @@ class Calls(Vectors):
                 "put @cuda.jit(device=True) above it."
             )
         cure = _CURES.get(name, "write it out with numbers, loops and arrays")
-        self.refuse(f"{self.describe(function)} cannot be called in a kernel: {cure}.")
+        self.limit(f"{self.describe(function)} cannot be called in a kernel: {cure}.")
 
     def _device_function(
         self, node: ast.Call, called: object, arguments: list, named: dict
@@ -200,7 +234,7 @@ class Calls(Vectors):
             return Handler(_CUDA_FAMILIES[family], (name,))
         near = get_close_matches(path, IN_KERNELS, 1)
         hint = f"is it cuda.{near[0]}?" if near else "README.md of numba-simt says what is."
-        self.refuse(f"cuda.{path} is not supported in kernels here: {hint}")
+        self.limit(f"cuda.{path} is not supported in kernels here: {hint}")
 
     def _apply(self, name: str, handler: Handler, arguments: list, named: dict) -> object:
         """Calls a method of the compiler, if it takes such arguments."""

@@ -76,6 +76,19 @@ def choose(called: str, arguments: tuple, function: Callable | None = None) -> t
     return None
 
 
+@cache
+def choose_loop(called: str, ufunc: np.ufunc, kinds: tuple) -> tuple | None:
+    """What computes a ufunc of arrays, for the types of all operands, the array to fill included.
+
+    Also the types it computes in and its result's; None where Numba refuses.
+    """
+    loop = None if types.float16 in kinds else ufunc_find_matching_loop(ufunc, kinds)
+    for row in _table()[called] if loop else ():
+        if row.operands and row.operands.issuperset(loop.inputs):
+            return row.instruction, tuple(loop.inputs), loop.outputs[0]
+    return None
+
+
 def _case(row: Signature, called: str, arguments: tuple) -> tuple[tuple, object] | None:
     """The case to which the arguments convert best, by Numba's rules."""
     cases = [case for case in row.cases if len(case.args) == len(arguments)]

@@ -71,7 +71,7 @@ class Functions(Inlining):
     def _of_cuda(self, home: str, name: str, arguments: Sequence) -> object:
         called = f"{home}.{name}"
         if not offers(called):
-            self.refuse(f"cuda.{called} is not supported here: use a function of math.")
+            self.limit(f"cuda.{called} is not supported here: use a function of math.")
         return self.calculated(called, arguments)
 
     def chosen(
@@ -93,9 +93,9 @@ class Functions(Inlining):
         """A function of functions.toml, in the case that Numba takes for these arguments."""
         instruction, kinds, result = self.chosen(called, arguments, function)
         values = [self.convert(v, kind) for v, kind in zip(arguments, kinds, strict=True)]
-        return self._compute(instruction, values, result)
+        return self.compute(instruction, values, result)
 
-    def _compute(self, name: str, values: list[Value], result: object) -> object:
+    def compute(self, name: str, values: list[Value], result: object) -> object:
         """What has that name in functions.toml, of values that have the types of its case."""
         function = getattr(library, name, None)
         if inspect.isfunction(function):

@@ -9,7 +9,7 @@ from numba.np.numpy_support import as_dtype
 from numba_simt.callables.python_functions import PythonFunctions
 from numba_simt.ops import ATOMICS, INSTRUCTIONS
 from numba_simt.reading.typing_rules import as_type, number
-from numba_simt.values import Object, Value, View
+from numba_simt.values import ARRAYS, Choice, Object, Value, View
 
 LOCAL = 512 * 1024  # bytes per thread, on every GPU of today
 ATOMIC_DIMENSIONS = 4  # for whose indices an atomic has operands
@@ -111,10 +111,20 @@ class Intrinsics(PythonFunctions):
             name = "cas"
         operation = f"ATOMIC_{name.strip('_').upper()}"
         takes = 3 if name == "cas" else 2
-        known = operation in ATOMICS and isinstance(array, View)
+        known = operation in ATOMICS and isinstance(array, ARRAYS)
         if not known or len(rest) != takes:
             self.refuse(f"cuda.atomic.{name} does not exist, or takes other arguments.")
         view = self._element(array, rest[0])
+        if isinstance(view, Choice):
+            key = self.own_key()
+            self.each_array(
+                view, lambda one: self.assign(key, self._atomic(name, operation, one, rest))
+            )
+            return self.read_variable(key)
+        return self._atomic(name, operation, view, rest)
+
+    def _atomic(self, name: str, operation: str, view: View, rest: tuple) -> Value:
+        """The instruction; its result is what was in memory before."""
         if view.axes or len(view.fixed) > ATOMIC_DIMENSIONS:
             self.refuse("an atomic changes one element of an array of at most 4 dimensions.")
         self._check_atomic(name, operation, view)
@@ -138,8 +148,9 @@ class Intrinsics(PythonFunctions):
         """array[index], of an index or a tuple of them; Numba cuts floats to integers here."""
         cut = []
         for one in index if isinstance(index, tuple) else (index,):
-            floating = isinstance(getattr(one, "type", None), types.Float)
-            cut.append(self.convert(one, types.int64) if floating else one)
+            kind = getattr(one, "type", None)
+            other = isinstance(kind, types.Float | types.Boolean)
+            cut.append(self.convert(one, types.int64) if other else one)
         return self.select(array, cut)
 
 

@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from numba import types
 
 from numba_simt.callables import library
-from numba_simt.callables.functions import Functions
+from numba_simt.callables.array_functions import ArrayFunctions
 from numba_simt.reading.typing_rules import number, resolve
-from numba_simt.values import Object, Value, View
+from numba_simt.values import ARRAYS, Enumerated, Range, Value, Zipped
 
 _FLOATS_OF_CUDA = (types.float32, types.float64)  # for which CUDA has fmin and fmax
 
 
-class PythonFunctions(Functions):
+class PythonFunctions(ArrayFunctions):
     """Compiles builtins, with the results that Numba's CUDA target gives."""
 
     def python_abs(self, x: Value) -> Value:
@@ -120,11 +120,26 @@ class PythonFunctions(Functions):
 
     def python_len(self, thing: object) -> Value:
         """len(x) of an array or a tuple."""
-        if isinstance(thing, View):
+        if isinstance(thing, ARRAYS):
+            if not thing.axes:
+                self.refuse(f"{self.describe(thing)} has no len(): it has no axis.")
             return self.length(thing, thing.axes[0])
-        if isinstance(thing, Value | Object):
+        if isinstance(thing, Range):
+            return self.count_of(thing)
+        if not isinstance(thing, tuple):
             self.refuse(f"{self.describe(thing)} has no len(): arrays and tuples have.")
         return number(len(thing))
+
+    def python_enumerate(self, items: object, first: Value | None = None) -> Enumerated:
+        """enumerate(items), enumerate(items, first)"""
+        start = number(0) if first is None else self.integer(first)
+        return Enumerated(self.hold(self.sequence(items)), start)
+
+    def python_zip(self, *parts: object) -> Zipped:
+        """zip(a, b, ...)"""
+        if not parts:
+            self.refuse("Numba has no zip() of nothing: give it what to run over.")
+        return Zipped(tuple(self.hold(self.sequence(part)) for part in parts))
 
     def python_complex(self, real: Value, imag: Value | None = None) -> Value:
         """complex(real), complex(real, imag)"""

@@ -31,7 +31,9 @@ class HazardError(KernelError):
         """The error for a hazard; also one of Python's own, where Python has one for it."""
         kinds = {"out_of_bounds": OutOfBounds, "division_by_zero": DividedByZero}
         kind = kinds.get(hazard.kind, cls)
-        error = kind(hazard.sentence)
+        if hazard.raised:  # by the kernel: what the launch raises is of that class, too
+            kind = type(hazard.raised.__name__, (cls, hazard.raised), {})
+        error = kind.__new__(kind, hazard.sentence)
         error.hazard = hazard
         return error
 
@@ -68,11 +70,12 @@ class Hazard:
     cure: str
     undefined_on: str
     guide: str
+    raised: type | None = None  # the class of an exception that the kernel raises
 
     @property
     def sentence(self) -> str:
         """What it is, and what to do."""
-        return f"{self.what} {self.cure}"
+        return f"{self.what} {self.cure}".strip()
 
     def __str__(self) -> str:
         return fill(self.sentence, 100, subsequent_indent="  ")
@@ -132,7 +135,9 @@ def _describe(
             undefined_on, guide = "compute capability 7.0 and later", "lanes"
     if kind == "out_of_bounds":
         cure = _TEXTS["cures"]["global_index" if words["space"] == "global" else "own_index"]
+    raised = at.program.exceptions[record.index] if kind == "exception" else None
     return Hazard(
+        raised=raised.error if raised else None,
         kind=kind,
         severity=_severity(kind, gpu),
         file=at.file(record.line),
@@ -193,6 +198,8 @@ def _words(record: HazardRecord, at: Places) -> dict[str, object]:
         words["other_line"] = at.quoted(record.other_line)
         words["blocked"] = f", while {words.get('other')} waits in {words['other_line']}"
         words["elsewhere"] = f"waits in {words['other_line']}"
+    if HAZARDS[record.kind] == "exception":
+        words |= _exception(record, at)
     if record.array >= 0:
         words["array"] = at.program.arrays[record.array].name
         words["space"] = SPACES[record.space]
@@ -214,10 +221,23 @@ def _lanes(mask: int) -> str:
     return f" (with lanes {', '.join(named)}{last} of its warp)"
 
 
+def _exception(record: HazardRecord, at: Places) -> dict[str, str]:
+    """What is raised, and where, in Numba's words."""
+    raised = at.program.exceptions[record.index]
+    block, thread = at.thread(record.warp, record.lane)
+    line = at.program.lines[record.line]
+    text = ", ".join(map(str, raised.arguments))
+    place = f"In function {line.function!r}, file {line.filename}, line {line.number}, "
+    place += f"tid={[*thread]} ctaid={[*block]}"
+    return {"error": raised.error.__name__, "numba": f"{place}: {text}" if text else place}
+
+
 def _template(kind: str, record: HazardRecord) -> str:
     """Which template of hazards.toml says it."""
     if kind == "division_by_zero" and record.index:
         return "division_in_debug"
+    if kind == "exception" and not record.length:
+        return "exception_unheard"
     if kind == "deadlock" and record.other_warp == record.warp:
         return "deadlock_in_warp"
     if kind == "inactive_lane":

@@ -9,7 +9,8 @@ each block and each lane gets.
 import ctypes
 from collections.abc import Collection
 from dataclasses import dataclass
-from math import prod
+from functools import cache
+from math import gcd, prod
 
 import numpy as np
 
@@ -63,9 +64,14 @@ class Memory:
         self._host_copies: list[_Copy] = []
         self._device_copies: dict[int, _Copy] = {}  # by the address of the memory
         self._buffers: list[np.ndarray] = []
-        dynamic = []
+        dynamic, aliases = [], []
         for entry, spec in zip(self.arrays, program.arrays, strict=False):
+            if spec.alias:
+                aliases.append((entry, spec))
+                continue
             match spec.space:
+                case "global" if spec.argument is None:  # device memory that the kernel names
+                    self._place_global(entry, spec.value, False)
                 case "global":
                     of_host = spec.argument in hosts
                     self._place_global(entry, arguments[spec.argument], of_host)
@@ -78,6 +84,8 @@ class Memory:
                 case "dynamic":
                     dynamic.append((entry, spec))
         self._place_dynamic(dynamic, shared)
+        for entry, spec in aliases:
+            self._place_alias(entry, spec)
         self.shared_shift = _smallest_shared(program)
         if cell_size:
             left_out = self._too_large() if partly else []
@@ -94,6 +102,23 @@ class Memory:
         self._buffers.append(array)
         _fill(entry, "constant", array.shape, array.dtype, array.ctypes.data)
 
+    def _place_alias(self, entry: Array, spec: ArraySpec) -> None:
+        """What another array's memory is besides: a field of its records, say."""
+        other = self.arrays[spec.alias.array]
+        n = other.dimensions
+        entry.base = (other.base or 0) + spec.alias.offset
+        entry.offset = other.offset + spec.alias.offset
+        entry.space = other.space
+        entry.allocation = other.allocation
+        entry.memory_type = _memory_type(spec.dtype)
+        shape, strides = _aliased(spec, other.shape[:n], other.strides[:n])
+        entry.dimensions = len(shape)
+        entry.shape[: len(shape)] = shape
+        entry.strides[: len(shape)] = strides
+        if SPACES[other.space] == "global":
+            allocation = self.allocations[entry.allocation]
+            allocation.shift = min(allocation.shift, _shift(grain(spec.dtype)))
+
     def _place_dynamic(self, dynamic: list[tuple[Array, ArraySpec]], shared: int) -> None:
         """All dynamic arrays of a kernel are the same memory, behind the other shared arrays."""
         start = _aligned(self.shared_bytes)
@@ -107,7 +132,7 @@ class Memory:
             array = array.view(np.uint64).reshape(len(array), -1)
         copy = self._copy_of_host(array) if of_host else self._copy_of_device(array)
         allocation = self.allocations[copy.number]
-        allocation.shift = min(allocation.shift, _shift(array.itemsize))
+        allocation.shift = min(allocation.shift, _shift(grain(array.dtype)))
         offset = 0 if of_host else array.ctypes.data - copy.address
         base = copy.private.ctypes.data + offset
         _fill(entry, "global", array.shape, array.dtype, base, array.strides)
@@ -116,7 +141,7 @@ class Memory:
 
     def _copy_of_host(self, array: np.ndarray) -> _Copy:
         """A copy of its own, also of an array that is given twice, as in Numba."""
-        copy = self._copy(array, array.itemsize)
+        copy = self._copy(array, grain(array.dtype))
         self._host_copies.append(copy)
         return copy
 
@@ -127,7 +152,7 @@ class Memory:
             owner = owner.base
         low, _ = _extent(owner)
         if low not in self._device_copies:
-            self._device_copies[low] = self._copy(owner, array.itemsize)
+            self._device_copies[low] = self._copy(owner, grain(array.dtype))
         return self._device_copies[low]
 
     def _copy(self, owner: np.ndarray, itemsize: int) -> _Copy:
@@ -176,6 +201,19 @@ class Memory:
                 copy.original[:] = copy.private
 
 
+def _aliased(spec: ArraySpec, shape: list[int], strides: list[int]) -> tuple[list, list]:
+    """The shape and the strides of an alias, from those of the array that it is."""
+    size = spec.dtype.itemsize
+    if spec.alias.kind == "flat":
+        return [prod(shape)], [size]
+    if spec.alias.kind == "cast":
+        bytes_in_row = shape[-1] * strides[-1]
+        return [*shape[:-1], bytes_in_row // size], [*strides[:-1], size]
+    inner = spec.inner
+    steps = [prod(inner[d + 1 :]) * size for d in range(len(inner))]
+    return [*shape, *inner], [*strides, *steps]
+
+
 def _aligned(start: int) -> int:
     return -(-start // ALIGNMENT) * ALIGNMENT
 
@@ -189,8 +227,23 @@ def _place_next(entry: Array, spec: ArraySpec, used: int) -> int:
 
 def _smallest_shared(program: Program) -> int:
     """The shift of the granules in which shared memory is watched."""
-    sizes = [a.dtype.itemsize for a in program.arrays if a.space in ("shared", "dynamic")]
+    sizes = [grain(a.dtype) for a in program.arrays if a.space in ("shared", "dynamic")]
     return _shift(min(sizes, default=4))
+
+
+def _memory_type(dtype: np.dtype) -> int:
+    """How an element lies in memory; nothing reads whole records, which are -1."""
+    return -1 if dtype.names else memory_type(dtype)
+
+
+@cache
+def grain(dtype: np.dtype) -> int:
+    """The largest power of 2 that divides sizes and places of all numbers in an element."""
+    divisor = dtype.itemsize
+    for name in dtype.names or ():
+        kind, offset, *_ = dtype.fields[name]
+        divisor = gcd(divisor, offset, grain(kind.base))
+    return divisor & -divisor
 
 
 def _shift(itemsize: int) -> int:
@@ -222,6 +275,6 @@ def _fill(
     entry.base = base
     entry.space = SPACES.index(space)
     entry.dimensions = ndim
-    entry.memory_type = memory_type(dtype)
+    entry.memory_type = _memory_type(dtype)
     entry.shape[:ndim] = shape
     entry.strides[:ndim] = strides

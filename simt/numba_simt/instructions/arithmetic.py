@@ -18,7 +18,7 @@ from numba_simt.reading.typing_rules import (
     resolve,
     unify,
 )
-from numba_simt.values import Value, View, is_number, memory_type, register_type
+from numba_simt.values import ARRAYS, Value, View, is_number, memory_type, register_type
 
 _DIVISIONS = ("DIV", "FLOORDIV", "MOD")
 _FOLDED = (types.int64, types.float64, types.boolean)  # the types of Python's own numbers
@@ -55,6 +55,8 @@ class Arithmetic(Emitter):
         for value in values:
             if not isinstance(value, Value):
                 cure = _CURES.get(type(value), "")
+                if isinstance(value, ARRAYS) and not value.axes:
+                    cure = ": take a field of the record, as in r.x"
                 self.refuse(f"numbers are needed here, not {self.describe(value)}{cure}.")
 
     def common(self, *values: Value) -> object:
@@ -215,21 +217,6 @@ class Arithmetic(Emitter):
         if a.constant is not None and b.constant is not None:
             return number(_COMPUTED[name](a.constant, b.constant))
         return self.op(name, types.int64, a, b)
-
-    def choice(self, test: Value, a: object, b: object) -> object:
-        """`a if test else b` of values that are there already."""
-        if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
-            return tuple(self.choice(test, x, y) for x, y in zip(a, b, strict=True))
-        kind = self.common(a, b)
-        if test.constant is not None:
-            return self.convert(a if test.constant else b, kind)
-        return self.op(
-            "SELECT",
-            kind,
-            test,
-            self.convert(a, kind),
-            self.convert(b, kind),
-        )
 
     def part(self, value: Value, name: str) -> Value:
         """value.real or value.imag"""

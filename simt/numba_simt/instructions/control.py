@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from numba_simt.instructions.emitter import Facts, Label, Scope, Undefined
 from numba_simt.instructions.variables import Variables
+from numba_simt.program import Raised
 from numba_simt.values import Value
 
 MAX_FRAMES = 60  # the machine has room for 64
@@ -56,6 +57,7 @@ class Control(Variables):
         scope = self.scope
         region = self.region
         line = self.line
+        at = self.at
         depth = len(self.stack)
         try:
             return bool(self.compile(node))
@@ -64,6 +66,7 @@ class Control(Variables):
             self.scope = scope
             self.region = region
             self.line = line
+            self.at = at
             del self.stack[depth:]
             return False
         finally:
@@ -132,6 +135,20 @@ class Control(Variables):
         self.place(middle)
         if framed:
             self.emit("ELSE", None, end)
+
+    def throw(self, error: type, *arguments: object) -> bool:
+        """raise error(*arguments): ends the threads that come here, without a word.
+
+        Under debug=True it stops the kernel, and the launch raises the error.
+        """
+        self.exceptions.append(Raised(error, arguments))
+        number = len(self.exceptions) - 1
+        self.emit("RAISE", None, self.closing(), number, int(self.facts.debug))
+        return True
+
+    def throw_if(self, test: Value, error: type, *arguments: object) -> None:
+        """`if test: raise error(*arguments)`"""
+        self.choose(test, lambda: self.throw(error, *arguments))
 
     def need_frame(self, construct: Construct) -> None:
         """Lanes leave or skip it here: it needs a frame if they are not all that are in it."""

@@ -8,11 +8,23 @@ from typing import NoReturn
 
 import numpy as np
 
-from numba_simt.errors import CompileError
+from numba_simt.errors import CompileError, LimitError
 from numba_simt.ops import COLUMNS, INSTRUCTIONS, NONE, OP, TYPES
-from numba_simt.program import ArraySpec, Line, Print
+from numba_simt.program import ArraySpec, Line, Print, Raised
 from numba_simt.reading.source import Source
-from numba_simt.values import Cuda, Object, Value, Variable, Vector, View, register_type
+from numba_simt.values import (
+    Choice,
+    Closure,
+    Compound,
+    Cuda,
+    Object,
+    Value,
+    Variable,
+    Vector,
+    View,
+    rebuilt,
+    register_type,
+)
 
 
 class Undefined(Exception):
@@ -34,6 +46,7 @@ class Scope:
     parent: "Scope | None" = None
     call: Line | None = None  # where it is called
     hidden: bool = False  # of our own library: what it does happens in the line that calls it
+    closure: Closure | None = None  # it is defined within another function
 
 
 @dataclass
@@ -45,6 +58,7 @@ class Facts:
     scopes: dict = field(default_factory=dict)  # (scope, call) -> Scope
     framed: set = field(default_factory=set)  # loops and inlined calls that need a mask frame
     divided: set = field(default_factory=set)  # (scope, web) whose assignments differ in type
+    forms: dict = field(default_factory=dict)  # key -> the arrays it may hold: View.form -> View
     changed: bool = False
     debug: bool = False  # cuda.jit(debug=True)
     undefined: Undefined | None = None
@@ -72,6 +86,7 @@ class Emitter:
         self.facts = facts
         self.scope = scope
         self.line = scope.source.first_line
+        self.at: ast.AST = scope.source.tree  # the node that is being compiled
         self.code: list[list] = []
         self.lines: dict[Line, int] = {}
         self.vectors = 0  # number of registers
@@ -82,6 +97,8 @@ class Emitter:
         self.extents: dict[tuple[int, int], int] = {}
         self.specials: dict[str, int] = {}
         self.prints: list[Print] = []
+        self.exceptions: list[Raised] = []
+        self.turns: dict[ast.AST, int] = {}  # variables of the compiler's own at a node
         self.used: dict[tuple[int, bool], int] = {}  # temporaries in use
         self._pools: dict[tuple[int, bool], list[int]] = defaultdict(list)
         # The register that the last instruction filled, if only the next reader can know of it.
@@ -90,10 +107,10 @@ class Emitter:
     def compile(self, node: ast.AST) -> object:
         """A statement: does control never come out at its end?  An expression: its value."""
         handler = getattr(self, f"compile_{type(node).__name__}", self.unknown)
-        outer = self.line
-        self.line = node.lineno
+        outer, around = self.line, self.at
+        self.line, self.at = node.lineno, node
         result = handler(node)
-        self.line = outer
+        self.line, self.at = outer, around
         return result
 
     def unknown(self, node: ast.AST) -> NoReturn:
@@ -114,13 +131,17 @@ class Emitter:
             call = None
         return Line(source.filename, self.line, source.text(self.line), source.name, call)
 
-    def refuse(self, sentence: str) -> NoReturn:
-        """CompileError with the line that is being compiled."""
+    def limit(self, sentence: str) -> NoReturn:
+        """LimitError: what Numba takes, and this machine does not."""
+        self.refuse(sentence, LimitError)
+
+    def refuse(self, sentence: str, error: type[CompileError] = CompileError) -> NoReturn:
+        """CompileError with the line that is being compiled; what Numba refuses as well."""
         line = self.place_in_source()
         if line.call:
             sentence = f"inside {line.function}, line {line.number} (`{line.text}`): {sentence}"
             line = line.call
-        raise CompileError(sentence, line.filename, line.number, line.text)
+        raise error(sentence, line.filename, line.number, line.text)
 
     def describe(self, value: object) -> str:
         """What a value is, for a sentence: "an int32", "a tuple of 2"."""
@@ -128,10 +149,18 @@ class Emitter:
             case Value():
                 article = "an" if str(value.type)[0] in "iu" else "a"
                 return f"{article} {value.type}"
+            case View() if value.fixed and not value.axes:
+                return f"an element of {self.arrays[value.array].name}"
             case View():
                 return f"the {len(value.axes)}-d array {self.arrays[value.array].name}".rstrip()
             case Vector():
                 return f"a {value.name}"
+            case Choice():
+                return f"a choice of {len(value.axes)}-d arrays"
+            case Compound():
+                return f"a {type(value).__name__.lower()}"
+            case Closure():
+                return f"the function `{getattr(value.tree, 'name', 'lambda')}`"
             case Cuda():
                 return f"cuda.{value}".rstrip(".")
             case Object():
@@ -224,7 +253,7 @@ class Emitter:
         if isinstance(value, Value) and value.named:
             return self.op("COPY", value.type, value)
         if isinstance(value, tuple):
-            return tuple(map(self.hold, value))
-        if isinstance(value, View | Vector):
+            return rebuilt(value, map(self.hold, value))
+        if isinstance(value, Compound):
             return value.map(lambda _, item: self.hold(item))
         return value

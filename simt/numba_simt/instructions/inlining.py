@@ -32,11 +32,14 @@ class Inlining(Expressions):
         function of our own library, whose lines the learner does not know.
         """
         scope = self._scope_of_call(node, function, hidden)
+        return self.run_inline(scope, self.bound(scope, signature_of(function), arguments, named))
+
+    def run_inline(self, scope: Scope, given: dict[str, object]) -> object:
+        """The body of a scope, with these values of its parameters."""
         text = scope.source
         caller = self.scope
         region = self.region
-        line = self.line
-        given = self._bind(scope, arguments, named)
+        line, at = self.line, self.at
         call = self.enter("call", scope)
         self.fresh = None  # a parameter may be read more than once
         for parameter in text.webs.parameters:
@@ -46,7 +49,7 @@ class Inlining(Expressions):
         ended = self.body(text.tree.body)
         self.scope = caller
         self.region = region
-        self.line = line
+        self.line, self.at = line, at
         value = self.read_variable((scope, "return")) if call.returns else Object(None)
         if not ended and value != Object(None):
             self.refuse(f"`{text.name}` returns a value only sometimes: return one on every way.")
@@ -60,7 +63,7 @@ class Inlining(Expressions):
         above = caller
         while above is not None:
             if above.function is function:
-                self.refuse(f"`{text.name}` calls itself, which is not supported: write a loop.")
+                self.limit(f"`{text.name}` calls itself, which is not supported: write a loop.")
             above = above.parent
         hidden = hidden or caller.hidden
         new = Scope(text, function, caller, self.place_in_source(), hidden)
@@ -79,18 +82,21 @@ class Inlining(Expressions):
         else:
             self.assign_name(scope, parameter, value)
 
-    def _bind(self, scope: Scope, arguments: Sequence, named: dict) -> dict[str, object]:
-        """Parameter -> argument, defaults included."""
-        signature = signature_of(scope.function)
+    def bound(
+        self, scope: Scope, signature: inspect.Signature, arguments: Sequence, named: dict
+    ) -> dict[str, object]:
+        """Parameter -> argument, defaults included; *args is a tuple."""
         name = scope.source.name
         parameters = signature.parameters
-        if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters.values()):
-            self.refuse(f"`{name}` takes *args or **kwargs: name its parameters.")
+        if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+            self.refuse(f"`{name}` takes **kwargs: name its parameters.")
         try:
             given = signature.bind(*arguments, **named).arguments
         except TypeError as error:
             self.refuse(f"`{name}`: {error}.")
         for parameter in parameters.values():
             if parameter.name not in given:
-                given[parameter.name] = self.capture(parameter.default, parameter.name)
+                star = parameter.kind is parameter.VAR_POSITIONAL
+                default = () if star else parameter.default
+                given[parameter.name] = self.capture(default, parameter.name)
         return given

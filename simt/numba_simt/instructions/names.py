@@ -2,7 +2,7 @@
 
 import ast
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import EnumMeta
 from types import ModuleType
 
@@ -10,10 +10,11 @@ import numpy as np
 from numba import types
 
 from numba_simt.in_kernel import IN_KERNELS, TYPES, InKernel
-from numba_simt.instructions.states import States, is_state
+from numba_simt.instructions.emitter import Scope
+from numba_simt.instructions.subscripts import Subscripts
 from numba_simt.reading.pruning import outside
 from numba_simt.reading.typing_rules import as_type, number
-from numba_simt.values import Cuda, Object, Value, Vector, View
+from numba_simt.values import ARRAYS, Closure, Cuda, Object, Value, Vector, View, rebuilt
 
 _PLACES = ("threadIdx", "blockIdx", "blockDim", "gridDim")
 _REGISTERS = {"laneid"} | {f"{place}.{axis}" for place in _PLACES for axis in "xyz"}
@@ -26,14 +27,26 @@ class Conjugate:
     value: Value
 
 
-class Names(States):
+class Names(Subscripts):
     """Looks names up as Python does: the kernel's variables, its closure, its module, builtins."""
 
     def compile_Name(self, node: ast.Name) -> object:
         """A variable, or a Python object from outside."""
         if node.id in self.scope.source.webs.names:
-            return self.read_name(self.scope, node)
-        return self._from_outside(node.id)
+            return self._read(self.scope, node, node)
+        scope, name = self.scope, node.id
+        while scope.closure:  # as the function sees it that it is defined in, where it is called
+            scope, read = scope.closure.scope, scope.closure.read
+            if name in scope.source.webs.names:
+                return self._read(scope, (read, name), read)
+        return self._from_outside(name)
+
+    def _read(self, scope: Scope, read: ast.Name | tuple, at: ast.AST) -> object:
+        """The variable's value; a function remembers where it was read, and by whom."""
+        value = self.read_name(scope, read)
+        if isinstance(value, Closure) and value.scope is scope and value.read is None:
+            return replace(value, read=at)
+        return value
 
     def _from_outside(self, name: str) -> object:
         try:
@@ -49,14 +62,28 @@ class Names(States):
         value = number(thing)
         if value is not None:
             return value
+        if isinstance(thing, Value | Object | Closure):  # a default of a function in the kernel
+            return thing
         if isinstance(thing, int):
             self.refuse(f"{thing} is larger than the numbers of 64 bits that kernels have.")
         if isinstance(thing, tuple):
-            return tuple(self.capture(item, name) for item in thing)
+            return rebuilt(thing, (self.capture(item, name) for item in thing))
+        memory = getattr(thing, "memory", None)
+        if isinstance(memory, np.ndarray):
+            return self._device_array(memory, name)
         if isinstance(thing, np.ndarray):
             return self._constant_array(thing, name)
         path = _path_in_cuda(thing)
         return Object(thing) if path is None else Cuda(path)
+
+    def _device_array(self, memory: np.ndarray, name: str) -> View:
+        """Device memory from outside the kernel: no constant, the kernel may write it."""
+        key = ("device", id(memory))
+        if key not in self.sites:
+            kind = as_type(memory.dtype)
+            order = {"c_order": memory.flags.c_contiguous, "value": memory}
+            self.sites[key] = self.declare("global", kind, memory.ndim, name=name, **order)
+        return self.sites[key]
 
     def _constant_array(self, array: np.ndarray, name: str) -> View:
         if id(array) not in self.sites:
@@ -95,9 +122,9 @@ class Names(States):
         name = node.attr
         if isinstance(owner, Cuda):
             return self._of_cuda_module(f"{owner}.{name}".lstrip("."))
-        if isinstance(owner, View):
-            if is_state(owner.dtype) and not owner.axes:
-                return self.load(self.field(owner, Object(name)))
+        if isinstance(owner, ARRAYS):
+            if self.has_field(owner, name):
+                return self.element(self.field(owner, name))
             return self.property_of(owner, name)
         if isinstance(owner, Value) and name in ("real", "imag"):
             return self.part(owner, name)
@@ -109,6 +136,8 @@ class Names(States):
             at = "xyzw".find(name)
             if len(name) == 1 and 0 <= at < len(owner.parts):
                 return owner.parts[at]
+        if isinstance(owner, tuple) and name in getattr(owner, "_fields", ()):
+            return getattr(owner, name)
         if isinstance(owner, Object) and hasattr(owner.value, name):
             return self.capture(getattr(owner.value, name), name)
         self.refuse(f"{self.describe(owner)} has no .{name}: check the spelling.")

@@ -2,16 +2,28 @@
 
 import ast
 
-from numba_simt.instructions.arithmetic import Arithmetic
+from numba_simt.instructions.choices import Choices
 from numba_simt.instructions.emitter import Facts, Scope, Undefined
 from numba_simt.ops import OP, column
-from numba_simt.reading.typing_rules import unify
-from numba_simt.values import Value, Variable, Vector, View, register_type
+from numba_simt.reading.typing_rules import number, unify
+from numba_simt.reading.webs import free_names
+from numba_simt.values import (
+    ARRAYS,
+    Choice,
+    Closure,
+    Compound,
+    Object,
+    Value,
+    Variable,
+    View,
+    rebuilt,
+    register_type,
+)
 
 RESULT = column("ADD", "result")  # the same column in every instruction that has one
 
 
-class Variables(Arithmetic):
+class Variables(Choices):
     """Assigns and reads by keys (scope, web, ...); knows under which mask an assignment stands."""
 
     def __init__(self, facts: Facts, scope: Scope) -> None:
@@ -36,12 +48,13 @@ class Variables(Arithmetic):
         for key in keys:
             self.assign(key, value)
 
-    def read_name(self, scope: Scope, node: ast.Name) -> object:
-        """What the variable of this name holds here."""
+    def read_name(self, scope: Scope, node: ast.Name | tuple) -> object:
+        """What the variable of this name holds here; of (read, name): see Webs."""
         webs = scope.source.webs
         web = webs.seen(node)
         if web is None:
-            self.refuse(f"`{node.id}` is read before anything is assigned to it.")
+            name = node[1] if isinstance(node, tuple) else node.id
+            self.refuse(f"`{name}` is read before anything is assigned to it.")
         divided = (scope, web) in self.facts.divided
         return self.read_variable((scope, webs.part_seen(node) if divided else web))
 
@@ -52,7 +65,7 @@ class Variables(Arithmetic):
             self.facts.bound.setdefault(key, template)
             return
         before = self.facts.bound.get(key, template)
-        if before != template and key in self._assigned:
+        if before != template and key in self._assigned and not self._joined(key, before, template):
             self.refuse(
                 "a variable always holds the same kind of thing, and the same array or function, "
                 "because the compiler must know which: use another name."
@@ -64,9 +77,13 @@ class Variables(Arithmetic):
     def _store(self, key: tuple, value: object) -> object:
         """Writes the numbers in `value`; returns it with variables in their places."""
         if isinstance(value, tuple):
-            return tuple(self._store((*key, i), item) for i, item in enumerate(value))
-        if isinstance(value, View | Vector):
+            return rebuilt(value, (self._store((*key, i), item) for i, item in enumerate(value)))
+        if isinstance(value, Choice) or (isinstance(value, View) and key in self.facts.forms):
+            return self._store_choice(key, value)
+        if isinstance(value, Compound):
             return value.map(lambda i, item: self._store((*key, i), item))
+        if isinstance(value, Closure) and value.read is not None:
+            self.escaping(value)
         if not isinstance(value, Value):
             return value
         scope, web, *_ = key
@@ -78,6 +95,45 @@ class Variables(Arithmetic):
             self.facts.divide((scope, web))
         self._write(variable, value)
         return variable
+
+    def escaping(self, closure: Closure) -> None:
+        """Refuses a function that is given away with variables in it, as Numba does."""
+        scope = closure.scope
+        for name in sorted(free_names(closure.tree) & scope.source.webs.names):
+            value = self.read_name(scope, (closure.read, name))
+            constant = getattr(value, "constant", None) is not None
+            if not constant and not isinstance(value, Object | Closure):
+                self.refuse(
+                    f"Numba cannot capture the non-constant value of `{name}` in a function that "
+                    "is given away: make it a parameter, or call the function by its name."
+                )
+
+    def _joined(self, key: tuple, before: object, now: object) -> bool:
+        """Whether a variable may hold both; of arrays it then holds one of several."""
+        if before == now:
+            return True
+        if isinstance(before, tuple) and isinstance(now, tuple) and len(before) == len(now):
+            pairs = enumerate(zip(before, now, strict=True))
+            return all([self._joined((*key, i), *pair) for i, pair in pairs])
+        if not (isinstance(before, ARRAYS) and isinstance(now, ARRAYS)):
+            return False
+        self.alike(before, now)
+        self.facts.forms.setdefault(key, {})
+        return True
+
+    def _store_choice(self, key: tuple, value: View | Choice) -> Choice:
+        """Writes which of the arrays it is, and the numbers of each."""
+        views = value.views if isinstance(value, Choice) else (value,)
+        known = self.facts.forms.setdefault(key, {})
+        places = []
+        for view in views:
+            places.append(list(known).index(view.form) if view.form in known else len(known))
+            known[view.form] = view.map(
+                lambda i, item, at=view: self._store((*key, at.form, i), item)
+            )
+        chosen = isinstance(value, Choice)
+        which = self.renumbered(value.which, places) if chosen else number(places[0])
+        return Choice(self._store((*key, "which"), which), tuple(known.values()))
 
     def _write(self, variable: Variable, value: Value) -> None:
         """The number into the variable's register, and its type into what is known of it."""
@@ -114,8 +170,8 @@ class Variables(Arithmetic):
 
     def _load(self, template: object) -> object:
         if isinstance(template, tuple):
-            return tuple(map(self._load, template))
-        if isinstance(template, View | Vector):
+            return rebuilt(template, map(self._load, template))
+        if isinstance(template, Compound):
             return template.map(lambda _, item: self._load(item))
         if not isinstance(template, Variable):
             return template

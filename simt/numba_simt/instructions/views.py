@@ -7,8 +7,8 @@ from typing import NamedTuple
 from numba import types
 from numba.np.numpy_support import as_dtype
 
-from numba_simt.instructions.control import Control
 from numba_simt.instructions.float_indices import refusal
+from numba_simt.instructions.rounds import Rounds
 from numba_simt.ops import MAX_DIMENSIONS
 from numba_simt.program import ArraySpec
 from numba_simt.reading.typing_rules import number
@@ -24,14 +24,15 @@ class Slice(NamedTuple):
 
 
 _ALL = Slice()
+ELLIPSIS, NEW_AXIS = Object(...), Object(None)
 
 
-class Views(Control):
+class Views(Rounds):
     """Emits what indexing needs; a view is a value of the compiler, no memory is copied."""
 
     def declare(self, space: str, kind: object, ndim: int, **spec: object) -> View:
         """A new array of the program, as a view of all of it; `spec`: fields of ArraySpec."""
-        if not is_number(kind):
+        if not is_number(kind) and not isinstance(kind, types.Record):
             self.refuse(f"an array of {kind} cannot be used: bool and numbers to 128 bits can.")
         if ndim > MAX_DIMENSIONS:
             self.refuse(f"an array of {ndim} dimensions is too much: {MAX_DIMENSIONS} work.")
@@ -40,24 +41,6 @@ class Views(Control):
         self.arrays.append(ArraySpec(space, dtype=as_dtype(kind), **spec))
         axes = tuple(Axis(dimension) for dimension in range(ndim))
         return View(len(self.arrays) - 1, kind, whole, axes)
-
-    def type_of(self, value: object) -> object:
-        """Numba's type of an argument, as signatures name it."""
-        if isinstance(value, Value):
-            return value.type
-        if isinstance(value, View):
-            layout = "C" if self.in_rows(value) else "A"
-            return types.Array(value.dtype, len(value.axes), layout)
-        if isinstance(value, tuple):
-            return types.Tuple(tuple(map(self.type_of, value)))
-        return types.none
-
-    def in_rows(self, view: View) -> bool:
-        """Whether it is C-contiguous: the last axes of such an array, each of them whole."""
-        whole = [axis.dimension for axis in view.axes if axis.start is None]
-        dimensions = len(view.fixed)
-        last = range(dimensions - len(view.axes), dimensions)
-        return whole == list(last) and self.arrays[view.array].c_order
 
     def length(self, view: View, axis: Axis) -> Value:
         """Number of elements along an axis, int64."""
@@ -91,10 +74,10 @@ class Views(Control):
                 return Object(view.dtype)
             case "T":
                 return replace(view, axes=view.axes[::-1])
-        self.refuse(f"arrays have .shape, .size, .ndim, .dtype and .T here, no .{name}.")
+        return self.refuse(f"arrays have no .{name} here.")
 
-    def items(self, node: ast.expr) -> list[Value | Slice]:
-        """What stands between the brackets."""
+    def items(self, node: ast.expr) -> list:
+        """What stands between the brackets: numbers, Slices, Object(...) and Object(None)."""
         if isinstance(node, ast.Tuple):
             found = []
             for part in node.elts:
@@ -112,11 +95,11 @@ class Views(Control):
             self.refuse(refusal(self, node, value))
 
     def _bound(self, node: ast.expr | None) -> Value | None:
-        if node is None:
+        bound = None if node is None else self.compile(node)
+        if bound in (None, Object(None)):
             return None
-        value = self.compile(node)
-        self._not_a_float(value, node)
-        return self.integer(value)
+        self._not_a_float(bound, node)
+        return self.integer(bound)
 
     def integer(self, value: object) -> Value:
         """An index as int64."""
@@ -127,19 +110,49 @@ class Views(Control):
             value = self.op("MIN", types.uint64, value, largest)
         return self.convert(value, types.int64)
 
-    def select(self, view: View, items: list[Value | Slice]) -> View:
+    def select(self, view: View, items: list) -> View:
         """view[items]; axes without an item stay whole."""
-        if len(items) > len(view.axes):
-            self.refuse(f"{self.describe(view)} has {len(view.axes)} indices, not {len(items)}.")
-        items = items + [_ALL] * (len(view.axes) - len(items))
+        items = self._without_ellipsis(view, items)
         fixed = list(view.fixed)
         axes = []
-        for axis, item in zip(view.axes, items, strict=True):
+        left = iter(view.axes)
+        for item in items:
+            if item == NEW_AXIS:
+                axes.append(self._new_axis(view))
+                continue
+            axis = next(left)
             if isinstance(item, Slice):
                 axes.append(axis if item == _ALL else self._cut(view, axis, item))
             else:
-                fixed[axis.dimension] = self._index(view, axis, item)
+                d = axis.dimension
+                fixed[d] = self._sum(fixed[d], self._index(view, axis, item))
         return replace(view, fixed=tuple(fixed), axes=tuple(axes))
+
+    def _without_ellipsis(self, view: View, items: list) -> list:
+        """An item for each axis, and those that make new ones."""
+        given = sum(item not in (ELLIPSIS, NEW_AXIS) for item in items)
+        if given > len(view.axes):
+            self.refuse(f"{self.describe(view)} has {len(view.axes)} indices, not {given}.")
+        ellipses = items.count(ELLIPSIS)
+        if ellipses > 1:
+            self.refuse("an index has at most one `...`: write `:` for the other axes.")
+        whole = [_ALL] * (len(view.axes) - given)
+        if not ellipses:
+            return items + whole
+        at = items.index(ELLIPSIS)
+        return items[:at] + whole + items[at + 1 :]
+
+    def _new_axis(self, view: View) -> Axis:
+        """None between the brackets: an axis of length 1, which moves nothing."""
+        if not view.fixed:
+            self.refuse("an array of 0 dimensions gets no new axis here: use its element, x[()].")
+        return Axis(0, number(0), number(0), number(1))
+
+    def _sum(self, before: Value | None, index: Value) -> Value:
+        """The index of a dimension, of which several axes may have a part."""
+        if before is None or before.constant == 0:
+            return index
+        return before if index.constant == 0 else self.calculate("ADD", before, index)
 
     def _index(self, view: View, axis: Axis, item: Value) -> Value:
         """The index in the array's dimension; of a whole one the load or store checks it."""
@@ -160,29 +173,41 @@ class Views(Control):
     def _cut(self, view: View, axis: Axis, item: Slice) -> Axis:
         """The axis after [start:stop:step], with bounds clamped as in Python."""
         step = item.step or number(1)
-        if not step.constant:
-            self.refuse("the step of a slice must be a constant other than 0.")
+        if step.constant == 0:
+            self.refuse("the step of a slice must not be 0.")
+        if step.constant is None:
+            zero = self.operate(ast.Eq, step, number(0))
+            self.throw_if(zero, ValueError, "slice step cannot be zero")
+        rises = self.operate(ast.Gt, step, number(0))
         n = self.length(view, axis)
-        if step.constant > 0:
-            low = number(0)
-            high = n
-            start = low if item.start is None else self._clamp(item.start, n, low, high)
-            stop = high if item.stop is None else self._clamp(item.stop, n, low, high)
-            span = self.calculate("SUB", stop, start)
-        else:
-            low = number(-1)
-            high = self.calculate("SUB", n, number(1))
-            start = high if item.start is None else self._clamp(item.start, n, low, high)
-            stop = low if item.stop is None else self._clamp(item.stop, n, low, high)
-            span = self.calculate("SUB", start, stop)
-        stride = abs(step.constant)
-        rounded_up = self.calculate("ADD", span, number(stride - 1))
-        steps = self.calculate("FLOORDIV", rounded_up, number(stride))
-        length = self.calculate("MAX", number(0), steps)
+        low = self.choice(rises, number(0), number(-1))
+        high = n
+        if rises.constant is not True:
+            high = self.choice(rises, n, self.calculate("SUB", n, number(1)))
+        first = self.choice(rises, low, high)
+        last = self.choice(rises, high, low)
+        start = first if item.start is None else self._clamp(item.start, n, low, high)
+        stop = last if item.stop is None else self._clamp(item.stop, n, low, high)
+        length = self.steps(rises, start, stop, step)
         if axis.start is not None:
             start = self._along(axis, start)
             step = self.calculate("MUL", step, axis.step)
         return Axis(axis.dimension, start, step, length)
+
+    def steps(self, rises: Value, start: Value, stop: Value, step: Value) -> Value:
+        """How many steps there are from start to stop, at least 0."""
+        span = self._difference(rises, stop, start)
+        stride = self._difference(rises, step, number(0))
+        rounded_up = self.calculate("ADD", span, self.calculate("SUB", stride, number(1)))
+        steps = self.calculate("FLOORDIV", rounded_up, stride)
+        return self.calculate("MAX", number(0), steps)
+
+    def _difference(self, rises: Value, a: Value, b: Value) -> Value:
+        """a - b, or b - a where the step falls."""
+        if rises.constant is not None:
+            return self.calculate("SUB", *((a, b) if rises.constant else (b, a)))
+        forth, back = self.calculate("SUB", a, b), self.calculate("SUB", b, a)
+        return self.choice(rises, forth, back)
 
     def _clamp(self, bound: Value, n: Value, low: Value, high: Value) -> Value:
         """A bound of a slice: counted from the end if it is negative, and within the axis."""
@@ -215,32 +240,3 @@ class Views(Control):
         spec = self.arrays[view.array]
         if spec.space == "constant":
             self.refuse(f"`{spec.name}` comes from outside the kernel, where arrays are constants.")
-
-    def target(self, node: ast.Subscript) -> View:
-        """The element of an array that a subscript names, for writing."""
-        return self.target_in(self.compile(node.value), self.items(node.slice))
-
-    def target_in(self, owner: object, items: list) -> View:
-        """owner[items], for writing."""
-        if not isinstance(owner, View):
-            self.refuse(f"{self.describe(owner)} cannot be assigned to by index: arrays can.")
-        view = self.select(owner, items)
-        if view.axes:
-            self.refuse("only single elements can be assigned: loop over the elements.")
-        return view
-
-    def compile_Subscript(self, node: ast.Subscript) -> object:
-        """x[i], x[i, 1:], or an element of a tuple."""
-        return self.subscript(self.compile(node.value), self.items(node.slice))
-
-    def subscript(self, owner: object, items: list) -> object:
-        """owner[items]"""
-        if isinstance(owner, View):
-            view = self.select(owner, items)
-            return view if view.axes else self.load(view)
-        if not isinstance(owner, tuple) or len(items) != 1:
-            self.refuse(f"{self.describe(owner)} cannot be indexed so: arrays and tuples can.")
-        try:
-            return owner[self.integer(items[0]).constant]
-        except (IndexError, TypeError):
-            self.refuse(f"the index of a tuple of {len(owner)} is a constant within it.")

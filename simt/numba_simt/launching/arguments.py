@@ -17,13 +17,15 @@ def read_argument(name: str, value: object) -> Argument:
     out.
     """
     what = f"argument `{name}`"
+    if isinstance(value, tuple):
+        return _tuple_argument(name, value)
+    if isinstance(value, np.void) and value.dtype.names:
+        record = np.asarray(value)  # the record's own memory
+        return Argument(_number_type(arrays.number_dtype(what, record.dtype)), record, host=True)
     if isinstance(value, bool | int | float | complex | np.generic):
         number = np.asarray(value)
         dtype = arrays.number_dtype(what, number.dtype)
         return Argument(_number_type(dtype), number.item())
-    dtype = getattr(value, "dtype", None)
-    if dtype == arrays.STATE and not value.flags.c_contiguous:
-        raise UsageError(f"{what} is every other state or so of an array: copy it first.")
     if isinstance(value, In):
         return value.as_argument(what)
     if not hasattr(value, "__array__"):
@@ -31,7 +33,8 @@ def read_argument(name: str, value: object) -> Argument:
             memory = as_cuda_array(value).memory
             return Argument(array_type(memory), memory)
         kind = type(value).__name__
-        raise UsageError(f"{what} is a {kind}; a kernel takes numbers, NumPy and device arrays.")
+        takes = "a kernel takes numbers, NumPy and device arrays, and tuples of them"
+        raise UsageError(f"{what} is a {kind}; {takes}.")
     if arrays.is_cuda_array(value):
         return Argument(array_type(value.memory), value.memory)
     array = shared_array(what, value)
@@ -72,6 +75,15 @@ class Out(InOut):
 
     def _on_the_device(self, array: np.ndarray) -> np.ndarray:
         return arrays.device_array_like(array).memory
+
+
+def _tuple_argument(name: str, values: tuple) -> Argument:
+    """A tuple, which may be a named one, of what kernels take."""
+    from numba import types
+
+    items = tuple(read_argument(f"{name}[{i}]", item) for i, item in enumerate(values))
+    named = type(values) if hasattr(values, "_fields") else None
+    return Argument(types.BaseTuple.from_types([item.type for item in items], named), items)
 
 
 def array_type(array: np.ndarray) -> object:

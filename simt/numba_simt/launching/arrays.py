@@ -22,12 +22,17 @@ _VIEWS = ("reshape", "ravel", "squeeze", "view")  # methods that give a view of 
 def number_dtype(what: str, dtype: np.dtype | type | str) -> np.dtype:
     """`dtype` as a NumPy dtype, when device memory holds such numbers."""
     dtype = np.dtype(dtype)
-    if dtype not in NUMBERS and dtype != STATE:
+    if dtype not in NUMBERS and not _is_record(dtype):
         raise UsageError(
             f"{what} holds {dtype}, which a kernel cannot use: it takes bool, int8 to uint64, "
-            "float16 to float64, complex64 and complex128, in native byte order."
+            "float16 to float64, complex64 and complex128, in native byte order, and records."
         )
     return dtype
+
+
+def _is_record(dtype: np.dtype) -> bool:
+    """Whether it is a structured dtype, whose fields the kernel's compiler judges one by one."""
+    return bool(dtype.names) and not dtype.hasobject
 
 
 def host_array(what: str, value: object) -> np.ndarray:
@@ -175,10 +180,10 @@ def _unwritten(
 ) -> np.ndarray:
     """Memory that nobody wrote: NaN, or all bits set."""
     memory = np.ndarray(shape, number_dtype("The array", dtype), strides=strides, order=order)
-    if memory.dtype.kind in "fc":
-        memory.fill(np.nan)
-    elif memory.dtype.names:
+    if memory.dtype.names:
         memory[...] = np.frombuffer(b"\xff" * memory.itemsize, memory.dtype)[0]
+    elif memory.dtype.kind in "fc":
+        memory.fill(np.nan)
     else:
         memory.fill(~memory.dtype.type(0))
     return memory

@@ -4,6 +4,7 @@ import linecache
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from functools import update_wrapper
+from inspect import CO_VARARGS
 from typing import NoReturn
 
 from numba_simt.errors import Misfit, Missing, UsageError
@@ -33,7 +34,10 @@ class DeviceFunction:
         self.py_func = function
         self.targetoptions = dict(options or {})
         code = function.__code__
-        self.parameters = code.co_varnames[: code.co_argcount]
+        plain = code.co_argcount
+        self.parameters = code.co_varnames[:plain]
+        if code.co_flags & CO_VARARGS:
+            self.parameters += (code.co_varnames[plain + code.co_kwonlyargcount],)
         try:
             given = [read_signature(one, self.parameters, self.device) for one in signatures]
         except Misfit as error:

@@ -5,13 +5,15 @@ What is wrong with a launch is refused before anything runs.
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
+from inspect import CO_VARARGS
 from numbers import Integral
 
 import numpy as np
 
-from numba_simt.errors import CompileError, Misfit, UsageError, lacking
+from numba_simt.errors import CompileError, LimitError, Misfit, UsageError, lacking
 from numba_simt.execution import machine
 from numba_simt.launching.arguments import read_argument
 from numba_simt.launching.device_function import DeviceFunction
@@ -82,7 +84,8 @@ class Kernel(DeviceFunction):
         super().__init__(function, signatures, options)
         self.overloads: dict[tuple, Program] = {}  # by Numba's types of the arguments
         for signature in self.given_signatures:
-            self.compile(signature.args)
+            with suppress(LimitError):  # Numba compiles it: a launch is refused, no import
+                self.compile(signature.args)
 
     @property
     def signatures(self) -> list[tuple]:
@@ -137,6 +140,9 @@ class Kernel(DeviceFunction):
 
     def bind(self, values: tuple) -> list[Argument]:
         """The arguments of a launch; converted to the signature if there is one."""
+        if self.py_func.__code__.co_flags & CO_VARARGS:
+            plain = len(self.parameters) - 1
+            values = (*values[:plain], values[plain:])
         if len(values) != len(self.parameters):
             names = ", ".join(self.parameters)
             self.refuse(f"it takes {len(self.parameters)} arguments ({names}), not {len(values)}.")
@@ -183,22 +189,24 @@ class LaunchConfiguration:
         """The program for these arguments, and what it is given; KernelError for a refusal."""
         given = self.kernel.bind(arguments)
         program = self.kernel.compile(tuple(argument.type for argument in given))
+        flat = [leaf for argument in given for leaf in argument.leaves()]
         self._check_shared_memory(program)
-        self._check_read_only(program, given)
+        self._check_read_only(program, flat)
         return program, given
 
     def execute(self, program: Program, given: list[Argument], **how: object) -> machine.Outcome:
         """Runs what `prepare` gave; `how`: what machine.run takes besides, such as watch."""
+        flat = [leaf for argument in given for leaf in argument.leaves()]
         outcome = machine.run(
             program,
             self.grid,
             self.block,
-            [argument.value for argument in given],
-            hosts=[i for i, argument in enumerate(given) if argument.host],
+            [argument.value for argument in flat],
+            hosts=[i for i, argument in enumerate(flat) if argument.host],
             shared=self.shared,
             **how,
         )
-        for argument in given:
+        for argument in flat:
             if argument.back is not None and outcome.completed:
                 np.copyto(argument.back, argument.value)
         return outcome
@@ -206,7 +214,7 @@ class LaunchConfiguration:
     def _check_shared_memory(self, program: Program) -> None:
         total = self.shared
         for array in program.arrays:
-            if array.space == "shared":
+            if array.space == "shared" and not array.alias:
                 total += math.prod(array.shape) * array.dtype.itemsize
         if total > SHARED:
             self.kernel.refuse(f"it uses {total:,} B of shared memory; a block has {SHARED:,} B.")
@@ -217,7 +225,8 @@ class LaunchConfiguration:
             if argument.host and not argument.value.flags.writeable:
                 line = _line_that_writes(program, i)
                 if line:
-                    why = f"argument `{self.kernel.parameters[i]}` is a read-only array."
+                    name = next(array.name for array in program.arrays if array.argument == i)
+                    why = f"argument `{name}` is a read-only array."
                     self.kernel.refuse(why, line.number, line.text)
 
 

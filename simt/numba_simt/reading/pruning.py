@@ -14,13 +14,13 @@ from types import CellType
 
 from numba_simt.reading.source import Source, parse
 from numba_simt.reading.typing_rules import ORDERS, number
-from numba_simt.reading.webs import Webs
+from numba_simt.reading.webs import Webs, own_nodes
 
 
 def pruned(function: Callable) -> Source:
     """The function's source without the branches that constants rule out."""
     source = parse(function)
-    tests = [node.test for node in ast.walk(source.tree) if isinstance(node, ast.If)]
+    tests = _tests(source.tree)
     sides = tuple(known_side(test, source, function) for test in tests)
     return source if set(sides) <= {None} else _without(source, sides)
 
@@ -66,8 +66,8 @@ def is_of_types(test: ast.expr) -> bool:
 
 def _constant(node: ast.expr, source: Source, function: Callable) -> object:
     """A literal, what a name outside means, or a variable that is assigned one of them alone."""
-    local = source.webs.names
-    if isinstance(node, ast.Name) and node.id in local:
+    local = source.webs.names | source.enclosed
+    if isinstance(node, ast.Name) and node.id in source.webs.names:
         node = source.webs.assigned_alone(node)
     if isinstance(node, ast.Constant):
         return node.value
@@ -79,11 +79,17 @@ def _constant(node: ast.expr, source: Source, function: Callable) -> object:
         return None
 
 
+def _tests(tree: ast.FunctionDef) -> list[ast.expr]:
+    """The conditions of a function's own branches."""
+    nodes = [node for part in tree.body for node in own_nodes(part)]
+    return [node.test for node in nodes if isinstance(node, ast.If)]
+
+
 @lru_cache(maxsize=256)
 def _without(source: Source, sides: tuple) -> Source:
     """The source with one side of each branch for which `sides` says which."""
     tree = deepcopy(source.tree)
-    tests = [node.test for node in ast.walk(tree) if isinstance(node, ast.If)]
+    tests = _tests(tree)
     tree = _Pruning(dict(zip(tests, sides, strict=True))).visit(tree)
     return replace(source, tree=tree, webs=Webs(tree))
 
@@ -97,7 +103,7 @@ class _Pruning(ast.NodeTransformer):
     def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
         """if FLAG: ..."""
         self.generic_visit(node)
-        side = self._sides[node.test]
+        side = self._sides.get(node.test)  # of a function within the kernel: none
         if side is None:
             return node
         return (node.body if side else node.orelse) or ast.copy_location(ast.Pass(), node)

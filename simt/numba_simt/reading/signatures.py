@@ -4,7 +4,7 @@ Of several Numba takes the one to which the arguments convert best, and refuses 
 good. It compiles nothing else once there is a signature.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -17,9 +17,17 @@ class Argument(NamedTuple):
     """An argument of a launch."""
 
     type: object  # Numba's type
-    value: object  # a Python number, or the array: in device memory, or of the host
+    value: object  # a Python number, an array: in device memory, or of the host; a tuple of these
     host: bool = False  # an array of the host, which is filled after success
     back: np.ndarray | None = None  # an array of the host that gets device memory after success
+
+    def leaves(self) -> "Iterator[Argument]":
+        """The argument, or the items of a tuple: numbers and arrays, in their order."""
+        if not isinstance(self.value, tuple):
+            yield self
+            return
+        for item in self.value:
+            yield from item.leaves()
 
 
 def read_signature(signature: object, parameters: Sequence[str], device: bool) -> object:
@@ -79,6 +87,9 @@ def _converted(wanted: object, given: Argument) -> Argument:
     """The argument as a signature's type wants it: integers must fit, floats are rounded."""
     from numba import types
 
+    if isinstance(wanted, types.BaseTuple):
+        items = [_converted(*pair) for pair in zip(wanted, given.value, strict=True)]
+        return Argument(wanted, tuple(items))
     if isinstance(wanted, types.Array):
         return given._replace(type=wanted)
     value = np.asarray(given.value).astype(str(wanted)).item()

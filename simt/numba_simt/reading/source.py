@@ -5,8 +5,8 @@ import dis
 import inspect
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 from types import CodeType
 
 from numba_simt.errors import CompileError
@@ -26,6 +26,7 @@ class Source:
     lines: tuple[str, ...]
     tree: ast.FunctionDef
     webs: Webs
+    enclosed: frozenset[str] = frozenset()  # variables of the functions around it
 
     def text(self, line: int) -> str:
         """A line by its number in the file, without indentation."""
@@ -62,6 +63,17 @@ def parse(function: Callable) -> Source:
     tree = _Literals().visit(tree)
     kept = tuple(line.rstrip() for line in lines)
     return Source(name, filename, first, kept, tree, Webs(tree))
+
+
+@cache
+def within(source: Source, node: ast.FunctionDef | ast.Lambda) -> Source:
+    """The source of a function that is defined in another; of a lambda as that of a `def`."""
+    tree = node
+    if isinstance(node, ast.Lambda):
+        body = [ast.copy_location(ast.Return(node.body), node.body)]
+        tree = ast.FunctionDef("<lambda>", node.args, body, [], lineno=node.lineno)
+    enclosed = source.enclosed | source.webs.names
+    return replace(source, name=tree.name, tree=tree, webs=Webs(tree), enclosed=enclosed)
 
 
 def _tree(lines: list[str], indented: bool) -> ast.stmt:

@@ -145,7 +145,8 @@ def as_type(thing: object) -> object | None:
         kind = thing if isinstance(thing, types.Type) else from_dtype(np.dtype(thing))
     except Exception:  # as many kinds again
         return None
-    return kind if is_number(kind) and thing is not None else None
+    usable = is_number(kind) or isinstance(kind, types.Record)
+    return kind if usable and thing is not None else None
 
 
 def coerce(constant: object, kind: object) -> object:

@@ -4,19 +4,17 @@ The kernel is compiled again and again, each time knowing the types of the varia
 them differ between lanes, a little better, until nothing changes.
 """
 
-import ast
 from collections.abc import Callable
 
 from numba import types
 
 from numba_simt.errors import CompileError
 from numba_simt.instructions.emitter import Facts, Scope
-from numba_simt.instructions.states import is_state
 from numba_simt.program import Program
 from numba_simt.reading.pruning import pruned
 from numba_simt.reading.source import Source
 from numba_simt.translation.statements import Statements
-from numba_simt.values import Object, Value, is_number, register_type
+from numba_simt.values import Object, Value, View, is_number, register_type
 
 PASSES = 50
 
@@ -59,35 +57,52 @@ def _compile(text: Source, function: Callable, argument_types: tuple, debug: boo
 def declare_parameters(compiler: Statements, argument_types: tuple) -> list[tuple]:
     """Binds the kernel's parameters; returns Program.scalar_arguments."""
     tree = compiler.scope.source.tree
-    if tree.args.vararg or tree.args.kwarg or tree.args.kwonlyargs:
-        compiler.refuse("a kernel's parameters are plain names: no *args, no keywords.")
+    if tree.args.kwarg or tree.args.kwonlyargs:
+        compiler.refuse("a kernel's parameters are plain names and *args: no keywords.")
     parameters = compiler.scope.source.webs.parameters
     if len(parameters) != len(argument_types):
         compiler.refuse(f"the kernel takes {len(parameters)} arguments, not {len(argument_types)}.")
-    scalars = []
-    for position, (parameter, kind) in enumerate(zip(parameters, argument_types, strict=True)):
-        value = _declare(compiler, position, parameter, kind)
-        if isinstance(value, Value):
-            scalars.append((position, ~value.register, register_type(kind), kind))
-        compiler.parameter(compiler.scope, parameter, value)
-    return scalars
+    declared = _Declared(compiler)
+    for parameter, kind in zip(parameters, argument_types, strict=True):
+        compiler.parameter(compiler.scope, parameter, declared.value(parameter.arg, kind))
+    return declared.scalars
 
 
-def _declare(compiler: Statements, position: int, parameter: ast.arg, kind: object) -> object:
-    """A parameter as a value of the compiler: an array, a number, or None."""
-    name = parameter.arg
-    if isinstance(kind, types.Array) and is_state(kind.dtype) and kind.ndim == 1:
-        return compiler.declare_states(kind, position, name)
-    if isinstance(kind, types.Array):
-        c_order = kind.layout == "C"
-        return compiler.declare(
-            "global", kind.dtype, kind.ndim, argument=position, name=name, c_order=c_order
+class _Declared:
+    """The parameters of a kernel as values of the compiler; those of a tuple count singly."""
+
+    def __init__(self, compiler: Statements) -> None:
+        self._compiler = compiler
+        self._position = -1
+        self.scalars: list[tuple] = []  # Program.scalar_arguments
+
+    def value(self, name: str, kind: object) -> object:
+        """An array, a number, None, or a tuple of them."""
+        if isinstance(kind, types.BaseTuple):
+            items = [self.value(f"{name}[{i}]", item) for i, item in enumerate(kind)]
+            return tuple.__new__(getattr(kind, "instance_class", tuple), items)
+        self._position += 1
+        if isinstance(kind, types.Array):
+            return self._array(name, kind)
+        if isinstance(kind, types.Record):
+            return self._array(name, types.Array(kind, 0, "C"))
+        if is_number(kind):
+            value = Value(kind, self._compiler.new_register(scalar=True))
+            self.scalars.append((self._position, ~value.register, register_type(kind), kind))
+            return value
+        if isinstance(kind, types.NoneType | types.Omitted):
+            return Object(None)
+        self._compiler.refuse(
+            f"the argument `{name}` is a {kind}: kernels take arrays, numbers and tuples of them."
         )
-    if is_number(kind):
-        return Value(kind, compiler.new_register(scalar=True))
-    if isinstance(kind, types.NoneType | types.Omitted):
-        return Object(None)
-    compiler.refuse(f"the argument `{name}` is a {kind}: kernels take arrays and numbers.")
+
+    def _array(self, name: str, kind: object) -> View:
+        """An array in global memory; a record is an array of it without axes."""
+        order = {"c_order": kind.layout == "C", "f_order": kind.layout == "F"}
+        place = self._position
+        return self._compiler.declare(
+            "global", kind.dtype, kind.ndim, argument=place, name=name, **order
+        )
 
 
 def finished_program(compiler: Statements, scalar_arguments: list[tuple]) -> Program:
@@ -108,6 +123,7 @@ def finished_program(compiler: Statements, scalar_arguments: list[tuple]) -> Pro
         scalar_arguments=tuple(scalar_arguments),
         extents=tuple(extents),
         arrays=tuple(compiler.arrays),
+        exceptions=tuple(compiler.exceptions),
         specials=compiler.specials,
         prints=tuple(compiler.prints),
     )

@@ -1,6 +1,7 @@
 """Statements of a kernel: expressions alone, branches, and what ends a function."""
 
 import ast
+from collections.abc import Sequence
 from typing import NoReturn
 
 from numba_simt.instructions.variables import RESULT
@@ -9,14 +10,10 @@ from numba_simt.reading.pruning import is_of_types
 from numba_simt.translation.loops import Loops
 from numba_simt.values import Cuda, Object
 
-_EXCEPTIONS = "kernels have no exceptions: write a flag into an array for the host"
+_EXCEPTIONS = "kernels catch no exceptions: ask with `if` before it would be raised"
 _COLLECTIONS = "use a tuple, or cuda.local.array and a loop"
 _CURES = {
     ast.Try: _EXCEPTIONS,
-    ast.Raise: _EXCEPTIONS,
-    ast.Assert: _EXCEPTIONS,
-    ast.FunctionDef: "define it outside, with @cuda.jit(device=True)",
-    ast.Lambda: "define it outside, with @cuda.jit(device=True)",
     ast.Import: "import it above the kernel",
     ast.ImportFrom: "import it above the kernel",
     ast.List: _COLLECTIONS,
@@ -28,7 +25,7 @@ _CURES = {
     ast.JoinedStr: "kernels have no strings: number the cases",
     ast.NamedExpr: "assign on a line of its own",
 }
-_ELSE = "it is made of numbers, tuples, arrays, if, for over range, and while"
+_ELSE = "it is made of numbers, tuples, arrays, if, for and while"
 
 
 class Statements(Loops):
@@ -37,7 +34,7 @@ class Statements(Loops):
     def unknown(self, node: ast.AST) -> NoReturn:
         """Refuses what no method here compiles."""
         name = type(node).__name__.lower()
-        self.refuse(f"a kernel cannot contain `{name}`: {_CURES.get(type(node), _ELSE)}.")
+        self.limit(f"a kernel cannot contain `{name}`: {_CURES.get(type(node), _ELSE)}.")
 
     def compile_Pass(self, node: ast.Pass) -> None:
         """pass"""
@@ -65,6 +62,36 @@ class Statements(Loops):
         if test.constant is not None and not is_of_types(node.test):
             self.typed_only(otherwise if test.constant else then)
         return self.choose(test, then, otherwise if node.orelse else None)
+
+    def compile_Raise(self, node: ast.Raise) -> bool:
+        """raise ValueError, raise ValueError("no")"""
+        if node.exc is None or node.cause is not None:
+            self.refuse("a kernel raises a new exception alone: write raise ValueError(...).")
+        call = isinstance(node.exc, ast.Call) and not node.exc.keywords
+        error = self.compile(node.exc.func if call else node.exc)
+        kind = getattr(error, "value", None)
+        if not (isinstance(kind, type) and issubclass(kind, Exception)):
+            self.refuse(f"{self.describe(error)} cannot be raised: a class of exceptions can.")
+        return self.throw(kind, *self._said(node.exc.args if call else ()))
+
+    def _said(self, nodes: Sequence[ast.expr]) -> list:
+        """The arguments of an exception, which Numba's CUDA compiler must know."""
+        said = []
+        for value in map(self.compile, nodes):
+            known = isinstance(value, Object) or getattr(value, "constant", None) is not None
+            if not known:
+                self.refuse(
+                    "what an exception says is constant in a kernel: write numbers and texts, or "
+                    "put the value into an array."
+                )
+            said.append(value.value if isinstance(value, Object) else value.constant)
+        return said
+
+    def compile_Assert(self, node: ast.Assert) -> None:
+        """assert test, message"""
+        test = self.truth(self.compile(node.test))
+        said = self._said([node.msg] if node.msg else [])
+        self.throw_if(self.invert(test), AssertionError, *said)
 
     def compile_Return(self, node: ast.Return) -> bool:
         """return, return value"""

@@ -187,7 +187,7 @@ def test_mapped_memory_is_shared():
         (np.zeros(2, object), "holds object"),
         (np.zeros(2, "U3"), "holds <U3"),
         (np.zeros(2, "M8[s]"), r"holds datetime64\[s\]"),
-        (np.zeros(2, [("a", "i4")]), "holds .*'a'"),
+        (np.zeros(2, [("a", object)]), "holds .*'a'"),
         (np.zeros(2, ">f4"), "native byte order"),
         (np.zeros(2, np.longdouble), "holds (float128|longdouble)"),
         (A[:, ::2], r"not contiguous: .*\(24, 8\) B"),

@@ -74,7 +74,7 @@ def works():
 @pytest.mark.parametrize(
     ("kernel", "x", "said"),
     [
-        (add_one, np.zeros((0, 3)), r"x\[i\] \+= 1.*single elements"),
+        (add_one, np.zeros((0, 3)), r"x\[i\] \+= 1.*no \+= for arrays here"),
         (add_one, np.array(5.0), r"x\[i\] \+= 1.*0-d array x has 0 indices"),
         (first, np.zeros(0), r"x\[0\] = 3.*length there is 0"),
         (first, np.array(5.0), r"x\[0\] = 3.*0-d array"),
@@ -92,7 +92,8 @@ def works():
         (add_one, Odd(), "no array of numbers: not now"),
         (add_one, np.array([None]), "holds object"),
         (add_one, np.array(["a"]), "holds <U1"),
-        (add_one, np.zeros(3, [("a", "f4")]), "holds"),
+        (add_one, np.zeros(3, [("a", "f4")]), "is a record, no number"),
+        (add_one, np.zeros(3, [("a", object)]), "holds"),
         (add_one, np.zeros(3, "M8[s]"), r"holds datetime64\[s\]"),
         (add_one, np.zeros(3, np.longdouble), "holds"),
         (add_one, np.zeros(3, ">f4"), "native byte order"),

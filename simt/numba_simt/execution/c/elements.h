@@ -17,5 +17,7 @@
                             X(M_c128, c128, c128, v, v)
 
 #define ELEMENT_SIZE(a) memory_size[(a)->memory_type]
+// A complex number is read in two halves, each of which is aligned.
+#define ALIGNMENT(a) (ELEMENT_SIZE(a) >> ((a)->memory_type == M_c64 || (a)->memory_type == M_c128))
 // Local memory is interleaved: the 32 lanes' copies of an element lie side by side.
 #define WHERE(M, l) ((M *)(first + (local ? at[l] * WARP + (l) * (int)sizeof(M) : at[l])))

@@ -14,6 +14,7 @@
 
 enum { TARGET = JMP_target }; // of every instruction that jumps
 _Static_assert((int)TARGET == IF_target && (int)TARGET == BREAK_target, "the same place");
+_Static_assert((int)TARGET == RET_target && (int)TARGET == RAISE_target, "the same place");
 _Static_assert((int)TARGET == NEXT_target && (int)TARGET == TEST_target, "the same place");
 
 static void count_branch(Machine *m, const Instruction *in, uint32_t taken, uint32_t mask) {
@@ -198,6 +199,13 @@ static int run_warp(Machine *m, Warp *w) {
                 TOP->iterating = w->mask = TOP->saved & w->alive & ~TOP->broke;
                 if (!w->mask) GO(o[TARGET]);
                 break;
+            case OP_RAISE: { // an exception ends the threads, or under debug=True the kernel
+                Hazard h = hazard_at(H_exception, w, __builtin_ctz(w->mask), in->line);
+                h.index = o[RAISE_error];
+                h.length = o[RAISE_stops];
+                if (o[RAISE_stops]) return stop(m, h);
+                if (m->watch) report(m, h);
+            } // fall through
             case OP_RET:
                 w->alive &= ~w->mask;
                 w->return_line = in->line;

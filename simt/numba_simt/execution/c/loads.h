@@ -17,7 +17,7 @@ static inline int load(Machine *m, Warp *w, const Instruction *in) {
     if (lane >= 0) return out_of_bounds(m, w, in, o[LD_array], lane, axis, bad);
     if (m->watch) {
         note_wraps(m, w, in, o[LD_array], o + LD_index);
-        if (misaligned(m, w, in, o[LD_array], ELEMENT_SIZE(a), at) >= 0) return FATAL;
+        if (misaligned(m, w, in, o[LD_array], ALIGNMENT(a), at) >= 0) return FATAL;
         observe(m, w, in, o[LD_array], LOAD, ELEMENT_SIZE(a), at, first, NULL);
     }
     const uint32_t mask = w->mask;
@@ -59,7 +59,7 @@ static inline int store(Machine *m, Warp *w, const Instruction *in) {
     const int watched = m->watch && !local;
     if (m->watch) {
         note_wraps(m, w, in, o[ST_array], o + ST_index);
-        if (misaligned(m, w, in, o[ST_array], ELEMENT_SIZE(a), at) >= 0) return FATAL;
+        if (misaligned(m, w, in, o[ST_array], ALIGNMENT(a), at) >= 0) return FATAL;
     }
 #define STORE_AS(MT_, M, R, IN, OUT)                         \
     case MT_: {                                              \
