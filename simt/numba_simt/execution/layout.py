@@ -128,8 +128,6 @@ class Memory:
             _fill(entry, "shared", (length,), spec.dtype, start)
 
     def _place_global(self, entry: Array, array: np.ndarray, of_host: bool) -> None:
-        if array.dtype.names:  # records of two uint64
-            array = array.view(np.uint64).reshape(len(array), -1)
         copy = self._copy_of_host(array) if of_host else self._copy_of_device(array)
         allocation = self.allocations[copy.number]
         allocation.shift = min(allocation.shift, _shift(grain(array.dtype)))

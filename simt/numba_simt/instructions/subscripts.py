@@ -13,8 +13,10 @@ class Subscripts(Filling):
 
     def compile_Subscript(self, node: ast.Subscript) -> object:
         """x[i], x[i, 1:], an element of a tuple, a field of a record."""
-        owner = self.compile(node.value)
-        items = self.items(node.slice)
+        return self.subscript(self.compile(node.value), self.items(node.slice))
+
+    def subscript(self, owner: object, items: list) -> object:
+        """owner[items]"""
         field = self.named_field(owner, items)
         if field is not None:
             return self.element(field)
