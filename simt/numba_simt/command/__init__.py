@@ -14,6 +14,6 @@ pytest_plugin  `pytest --simt`: a project's tests, with the SIMT machine as numb
 running        Runs a script, a module or a notebook in this process, as Python would, and says how
                it ended.
 stand_in       The SIMT machine in place of `numba.cuda`, for programs that import the real one.
-surroundings   What lies around a run: a GPU that is not used, and child processes that are not
-               looked into.
+surroundings   What lies around a run: the GPU that is meant, one that is there, and child
+               processes.
 """

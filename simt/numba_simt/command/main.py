@@ -9,7 +9,7 @@ from pathlib import Path
 from numba_simt.command import options, running, surroundings
 from numba_simt.command.comparison import compare, recorded
 from numba_simt.command.stand_in import standing_in
-from numba_simt.errors import KernelError, UsageError
+from numba_simt.errors import KernelError
 from numba_simt.execution.hazards import HazardError
 from numba_simt.reports import json_report, page, sarif, terminal
 from numba_simt.watching.session import WATCHED, Session
@@ -31,7 +31,7 @@ def main(words: Sequence[str] | None = None) -> int:
         program.check()
         rules = read_rules(given.ignore) if given.ignore else []
         _check_files(given)
-        _choose_target(given)
+        surroundings.choose_target(given.cc, given.strict)
     except (running.CannotRun, OSError, ValueError) as error:
         print(f"numba-simt: {error}", file=sys.stderr)
         return USAGE_ERROR
@@ -43,17 +43,6 @@ def _check_files(given: argparse.Namespace) -> None:
     for form in FILES:
         if path := getattr(given, form):
             Path(path).touch()
-
-
-def _choose_target(given: argparse.Namespace) -> None:
-    """For this process and its children; UsageError for what is no compute capability."""
-    if given.cc:
-        major, dot, minor = given.cc.partition(".")
-        if not (dot and major.isdecimal() and minor.isdecimal()):
-            raise UsageError(f"--cc is {given.cc!r}, and should be a number such as 6.1.")
-        os.environ["NUMBA_SIMT_CC"] = given.cc
-    if given.strict:
-        os.environ["NUMBA_SIMT_STRICT"] = "1"
 
 
 def _run(given: argparse.Namespace, program: running.Program, rules: Sequence[Rule]) -> int:

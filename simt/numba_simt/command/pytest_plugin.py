@@ -7,6 +7,7 @@ at the end. Under pytest-xdist they come from the workers with the tests' report
 
 import io
 import json
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from numba_simt.command.stand_in import standing_in
+from numba_simt.command.surroundings import TARGET, choose_target
 from numba_simt.reports import json_report, sarif, terminal
 from numba_simt.watching.findings import Finding
 from numba_simt.watching.session import WATCHED, KernelRecord, Refusal, Session
@@ -41,6 +43,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--simt", action="store_true", help=what)
     group.addoption("--simt-strict", action="store_true", help="warnings fail a test, too")
     watch = "watch the first N launches of each kernel and shape in each test"
+    group.addoption("--simt-cc", metavar="X.Y", help="compute capability of the GPU that is meant")
     group.addoption("--simt-launches", metavar="N", type=int, default=WATCHED, help=watch)
     for name, text in (
         ("ignore", "findings to silence, one a line"),
@@ -65,7 +68,9 @@ def pytest_configure(config: pytest.Config) -> None:
     _begin(config)
     if _stack in config.stash:
         path = config.getoption("simt_ignore")
+        config.stash[_stack].callback(_restore, {name: os.environ.get(name) for name in TARGET})
         try:
+            choose_target(config.getoption("simt_cc"), config.getoption("simt_strict"))
             config.stash[_rules] = read_rules(path) if path else []
         except (OSError, ValueError) as error:
             raise pytest.UsageError(str(error)) from None
@@ -76,6 +81,13 @@ def _begin(config: pytest.Config) -> None:
         stack = config.stash[_stack] = ExitStack()
         stack.enter_context(standing_in())
         config.stash[_all] = Session()
+
+
+def _restore(variables: dict[str, str | None]) -> None:
+    for name, value in variables.items():
+        os.environ.pop(name, None)
+        if value is not None:
+            os.environ[name] = value
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

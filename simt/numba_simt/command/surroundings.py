@@ -1,12 +1,26 @@
-"""What lies around a run: a GPU that is not used, and child processes that are not looked into."""
+"""What lies around a run: the GPU that is meant, one that is there, and child processes."""
 
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
 
+from numba_simt.errors import UsageError
+
+TARGET = ("NUMBA_SIMT_CC", "NUMBA_SIMT_STRICT")  # variables that the machine reads at each launch
 _forks = 0
 _watching = False
+
+
+def choose_target(capability: str | None, strict: bool) -> None:
+    """For this process and its children; UsageError for what is no compute capability."""
+    if capability:
+        if not re.fullmatch(r"\d+\.\d", capability):
+            raise UsageError(f"{capability!r} is no compute capability, a number such as 6.1.")
+        os.environ[TARGET[0]] = capability
+    if strict:
+        os.environ[TARGET[1]] = "1"
 
 
 def gpu_is_there() -> bool:

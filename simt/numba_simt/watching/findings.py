@@ -85,15 +85,14 @@ def shown_path(file: str) -> str:
 def finding_of(hazard: object, launch: Launch) -> Finding:
     """The finding for one of the machine's hazards."""
     program = launch.program
-    file = getattr(hazard, "file", "") or _file_of(program, hazard.line)
-    said = _said(hazard)
+    said = _said(hazard, program)
+    file = said["file"]
     threads = [hazard.thread, hazard.other_thread]
     return Finding(
         kind=hazard.kind,
         severity=hazard.severity,
         **said,
         kernel=program.name,
-        file=file,
         line=hazard.line,
         text=_text(program, file, hazard.line),
         other_line=hazard.other_line,
@@ -106,13 +105,15 @@ def finding_of(hazard: object, launch: Launch) -> Finding:
     )
 
 
-def _said(hazard: object) -> dict[str, str]:
+def _said(hazard: object, program: Program) -> dict[str, str]:
     """The parts of what a hazard says; the whole sentence where it does not have them apart."""
+    own = getattr(hazard, "file", "")
     return {
         "what": getattr(hazard, "what", hazard.sentence),
         "cure": getattr(hazard, "cure", ""),
         "undefined_on": getattr(hazard, "undefined_on", ""),
         "guide": getattr(hazard, "guide", ""),
+        "file": own or _file_of(program, hazard.line),
     }
 
 

@@ -68,7 +68,7 @@ def test_a_folder_with_a_main_runs_and_one_without_is_refused(command, here, cap
         (["-m"], "name a module behind -m"),
         (["--launches", "0", "x.py"], "no number of launches"),
         (["--launch", "3", "x.py"], "unrecognized arguments: --launch"),
-        (["--cc", "new", "there.py"], "a number such as 6.1"),
+        (["--cc", "new", "there.py"], "no compute capability"),
         (["--ignore", "nowhere.txt", "there.py"], "nowhere.txt"),
         (["--json", "no/such/folder.json", "there.py"], "no/such/folder.json"),
         (["broken.ipynb"], "no notebook"),

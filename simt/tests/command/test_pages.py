@@ -58,7 +58,7 @@ def test_the_page_has_each_option_of_pytest():
             named.append(name)
 
     pytest_addoption(Parser())
-    assert len(named) == 6 and all(f"{name}" in PAGE for name in named)
+    assert len(named) == 7 and all(f"{name}" in PAGE for name in named)
 
 
 def test_the_page_has_each_key_of_the_json(command):

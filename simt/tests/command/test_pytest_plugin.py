@@ -124,6 +124,16 @@ def test_one_line_of_configuration_switches_it_on(project):
     assert code == 1 and "1 error" in said and "kernels.py:8" in said
 
 
+def test_the_target_is_chosen_for_the_tests_alone(project, monkeypatch):
+    monkeypatch.delenv("NUMBA_SIMT_CC", raising=False)
+    (project / "test_kernels.py").write_text(
+        "from os import environ\ndef test_it():\n"
+        "    assert environ['NUMBA_SIMT_CC'] == '6.1' and environ['NUMBA_SIMT_STRICT'] == '1'\n"
+    )
+    assert run(project, "--simt", "--simt-cc", "6.1", "--simt-strict")[0] == 0
+    assert run(project, "--simt", "--simt-cc", "new")[0] == 4
+
+
 def test_a_file_silences(project):
     (project / "known.txt").write_text("* kernels.py::count\n")
     code, said = run(project, "--simt", "--simt-ignore", "known.txt", "-k", "racy or fine")
