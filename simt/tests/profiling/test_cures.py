@@ -6,6 +6,7 @@ from urllib.parse import urlparse
 
 import numpy as np
 import pytest
+from kernels.common import PATTERNS
 from kernels.correct import CORRECT
 from kernels.cured import PAIRS
 from kernels.faulty import FAULTY
@@ -29,7 +30,7 @@ def pattern(pair) -> str:
 
 
 def test_corpus():
-    assert len(PAIRS) >= 40
+    assert len(PAIRS) >= 40 and len(PATTERNS) >= 20
     assert all(pair.twins for pair in PAIRS.values())
 
 
@@ -53,6 +54,20 @@ def test_the_cure_cures(name):
         for twin in pair.twins:
             seen = profile(twin, pair.grid, pair.block, *arguments)
             assert not seen.hazards, seen.hazards
+        np.testing.assert_allclose(arguments[-1], expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_common_patterns_are_not_accused(name):
+    """No error and no note; a warning only where a thread returns before a barrier."""
+    p = PATTERNS[name]
+    for seed in range(3):
+        arguments = p.arguments(np.random.default_rng(seed))
+        expected = p.oracle(*[np.copy(a) for a in arguments])
+        seen = profile(p.kernel, p.grid, p.block, *arguments, shared=p.shared)
+        assert {(h.kind, h.severity) for h in seen.hazards} == (
+            {("barrier_after_return", "warning")} if p.warnings else set()
+        ), seen.hazards
         np.testing.assert_allclose(arguments[-1], expected, rtol=1e-4, atol=1e-4)
 
 
