@@ -8,6 +8,7 @@ import base64
 import builtins
 import io
 import json
+import sys
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -17,6 +18,9 @@ DEEP = 8  # containers within each other
 MANY = 10_000  # entries of a container
 TEXT = 100_000  # characters of a text
 CONTAINERS = {"list": list, "tuple": tuple}
+TORCH = "torch"
+TYPES = ("bfloat16", "float16", "float32", "float64", "bool", "uint8", "int8", "int16", "int32")
+TYPES = {name: name for name in (*TYPES, "int64", "complex64", "complex128")}  # of tensors
 SCALARS = frozenset(np.sctypeDict.values())
 STRANGE = {"generator": (None for _ in ()), "ellipsis": ..., "NotImplementedType": NotImplemented}
 
@@ -53,6 +57,8 @@ def written(value: Any, depth: int = DEEP) -> Any:
         return value[:TEXT].encode("utf-8", "replace").decode()
     if (kind is np.ndarray and value.dtype.kind in "biufcSU") or kind in SCALARS:
         return {"kind": "array" if kind is np.ndarray else "scalar", "npy": _npy(value)}
+    if is_tensor(value):
+        return _tensor(value)
     if kind in (list, tuple) and depth and len(value) <= MANY:
         return {"kind": kind.__name__, "of": [written(one, depth - 1) for one in value]}
     if kind is dict and depth and len(value) <= MANY:
@@ -85,6 +91,10 @@ def _read_kind(given: dict, depth: int) -> Any:
             return _array(given["npy"])
         case "scalar":
             return _array(given["npy"])[()]
+        case "tensor":
+            import torch
+
+            return torch.from_numpy(_array(given["npy"])).to(getattr(torch, TYPES[given["type"]]))
         case "list" | "tuple" as name:
             return CONTAINERS[name](read(one, depth - 1) for one in given["of"])
         case "dict":
@@ -92,6 +102,23 @@ def _read_kind(given: dict, depth: int) -> Any:
         case "other":
             return _stranger(given["module"], given["name"])
     raise Broken("a value is of no kind that is known")
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether it is a tensor of PyTorch, of no class of its own."""
+    return TORCH in sys.modules and type(value) is sys.modules[TORCH].Tensor
+
+
+def _tensor(value: Any) -> dict:
+    """A tensor as an array and the name of its type: NumPy has no bfloat16."""
+    name = str(value.dtype).removeprefix("torch.")
+    plain = value.device.type == "cpu" and value.layout is sys.modules[TORCH].strided
+    if name not in TYPES or not plain:
+        return {"kind": "other", "module": TORCH, "name": "Tensor"}
+    value = value.detach()
+    if name == "bfloat16":
+        value = value.float()
+    return {"kind": "tensor", "type": name, "npy": _npy(value.numpy())}
 
 
 def _npy(value: Any) -> str:

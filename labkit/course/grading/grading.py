@@ -8,9 +8,10 @@ import ast
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from labkit.course.grading.closed_process import ClosedProcess, Ended, Room
-from labkit.course.grading.slices import Statement, needed
+from labkit.course.grading.slices import Statement, needed, statements
 from labkit.course.grading.submissions import Submission
 
 STUDENT = "labkit.course.grading.student_process"
@@ -39,17 +40,24 @@ class Verdict:
     way: str = ""
 
 
+class Solution(NamedTuple):
+    """The course's own answer to an exercise: its name, and its text with all that it uses."""
+
+    name: str
+    text: str
+
+
 @dataclass(frozen=True)
 class Course:
     """What grading knows of a lesson.
 
     exercises   ids, in their order
-    solutions   of each exercise, the text of the course's own answer with what it needs
+    solutions   of each exercise, the course's own answer
     hidden      files and folders with answers, which a student's room must not show
     """
 
     exercises: list[str]
-    solutions: dict[str, str] = field(default_factory=dict)
+    solutions: dict[str, Solution] = field(default_factory=dict)
     hidden: list[str] = field(default_factory=list)
 
 
@@ -133,8 +141,8 @@ class Grader:
 
     def _may_be_given(self, other: str, id: str) -> bool:
         """Whether there is a text of ours for an exercise, and it has not the answer to this."""
-        text = self._course.solutions.get(other, "")
-        return bool(text) and id.rpartition(".")[2] not in _defined(text)
+        ours, own = self._course.solutions.get(other), self._course.solutions.get(id)
+        return ours is not None and (own is None or own.name not in _defined(ours.text))
 
     def _with_our_earlier(self, id: str, one: Submission, found: dict[str, Verdict]) -> Verdict:
         """The verdict with the course's answers in the place of earlier ones that are not right.
@@ -144,7 +152,7 @@ class Grader:
         """
         earlier = self._course.exercises[: self._course.exercises.index(id)]
         given = {
-            other: self._course.solutions[other]
+            other: self._course.solutions[other].text
             for other in uses(one, id, earlier)
             if found[other].word != "Right" and self._may_be_given(other, id)
         }
@@ -308,32 +316,18 @@ def course_of(lesson_folder: Path, exercises: list[str], every_folder: Iterable[
     return Course(exercises, solution_texts(text, exercises), hidden)
 
 
-def solution_texts(text: str, exercises: Iterable[str]) -> dict[str, str]:
-    """Of each exercise that a module of solutions answers by its name, the text of this alone.
+def solution_texts(text: str, exercises: Iterable[str]) -> dict[str, Solution]:
+    """Of each exercise that a module of solutions answers, the text of this answer alone.
 
-    The imports, and the functions that it calls, go with it; those that answer other exercises are
-    among them only where it calls them.
+    The imports, and what it uses, go with it; what answers other exercises is among them only where
+    it uses that.
     """
-    nodes = ast.parse(text).body
-    imports = [one for one in nodes if isinstance(one, ast.Import | ast.ImportFrom)]
-    named = {name: one for one in nodes for name in _defined(ast.unparse(one))}
-    found = {}
-    for id in exercises:
-        name = id.rpartition(".")[2]
-        if name in named:
-            chosen = _with_needed(name, named)
-            kept = [one for one in nodes if one in imports or one in chosen]
-            found[id] = ast.unparse(ast.Module(kept, []))
-    return found
-
-
-def _with_needed(name: str, named: dict[str, ast.stmt]) -> list[ast.stmt]:
-    chosen: list[ast.stmt] = []
-    queue = [name]
-    while queue:
-        node = named[queue.pop()]
-        if node not in chosen:
-            chosen.append(node)
-            used = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
-            queue += used & named.keys()
-    return chosen
+    found = statements(0, text)
+    (table,) = (one.node.value for one in found if one.binds == {"SOLUTIONS"})
+    names = {key.value: name.id for key, name in zip(table.keys, table.values, strict=True)}
+    texts = {}
+    for id in set(exercises) & names.keys():
+        wanted = [one for one in found if names[id] in one.binds]
+        text = "\n".join(ast.unparse(one.node) for one in needed(found, wanted))
+        texts[id] = Solution(names[id], text)
+    return texts

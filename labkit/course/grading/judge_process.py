@@ -16,7 +16,6 @@ import inspect
 import linecache
 import pickle
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
 from typing import Any, BinaryIO
@@ -27,9 +26,11 @@ from labkit.checks.registry import UnknownId, registry
 from labkit.checks.render import Message
 from labkit.checks.watch import CaseRun, Hit, Line, OwnAnswer, WatchedRun
 from labkit.course.grading import data
+from labkit.course.grading.calls import Called, asked
 from labkit.course.grading.student_process import take_pipes
 
-APART, AS_DATA, IN_RANKS, TOGETHER = "apart", "as data", "in ranks", "together"
+APART, IN_CALLS, AS_DATA, IN_RANKS = "apart", "apart, call by call", "as data", "in ranks"
+TOGETHER = "together with its judge"
 _number = count()
 
 
@@ -63,7 +64,7 @@ def way_of(exercise: Exercise) -> str:
     owner = getattr(exercise.adapter, "__self__", None)
     if isinstance(exercise.fallback, str) or type(owner).__name__ == "KernelJudge":
         return AS_DATA
-    return IN_RANKS if type(owner).__name__ == "RankJudge" else TOGETHER
+    return IN_RANKS if type(owner).__name__ == "RankJudge" else IN_CALLS
 
 
 def verdict_on(request: dict, requests: BinaryIO, replies: BinaryIO) -> dict:
@@ -73,22 +74,34 @@ def verdict_on(request: dict, requests: BinaryIO, replies: BinaryIO) -> dict:
     except UnknownId as error:
         return {"word": "Not judged", "text": str(error), "cause": "", "way": ""}
     way = way_of(exercise)
-    described = request["answer"]
-    if way in (IN_RANKS, TOGETHER) and "pickle" not in request and described["form"] == "function":
-        data.send(replies, {"ask": {"pickle": True}, "alone": True})
-        request |= data.receive(requests)
-    cases = seeded_cases(exercise, request["seed"])
+    asks = Asks(exercise, requests, replies)
     try:
-        answer = answer_of(exercise, way, described, request)
-    except (data.Broken, ImportError, AttributeError) as error:
-        said = f"The answer could not be taken over: {error}."
-        return {"word": "Not judged", "text": said, "cause": "", "way": way}
-    run = run_here if way != APART else asked_elsewhere(requests, replies)
-    try:
-        message, _ = judged(exercise, answer, cases, run)
-    except data.Broken as error:
-        message = Message("Not judged", f"The answer's process does not answer as asked: {error}.")
+        message, more = _message(exercise, way, request, asks)
+        if more:
+            way = TOGETHER
+            message, _ = _message(exercise, way, request, asks)
+    except (data.Broken, ImportError, AttributeError, pickle.UnpicklingError) as error:
+        message = Message("Not judged", f"The answer could not be taken over: {error}.")
     return {"word": message.word, "text": str(message), "cause": cause_in(message), "way": way}
+
+
+def _message(exercise: Exercise, way: str, request: dict, asks: "Asks") -> tuple[Message, bool]:
+    """What is said, and whether the answer has to be called here, which this way does not do."""
+    described = request["answer"]
+    if way in (IN_RANKS, TOGETHER) and described["form"] == "function":
+        described |= asks.pickle()
+    answer = answer_of(exercise, way, described)
+    if way == IN_CALLS and described["form"] == "function":
+        answer = Called(asks.one_call, answer)
+
+    def run(exercise: Exercise, f: object, cases: list[Case]) -> WatchedRun:
+        if way == APART:
+            return asks.every_case(cases)
+        found = run_here(exercise, f, cases)
+        return answer.completed(found) if isinstance(answer, Called) else found
+
+    message, _ = judged(exercise, answer, seeded_cases(exercise, request["seed"]), run)
+    return message, isinstance(answer, Called) and answer.not_data
 
 
 def cause_in(message: Message) -> str:
@@ -100,7 +113,7 @@ def cause_in(message: Message) -> str:
 # Answers, as this process has them.
 
 
-def answer_of(exercise: Exercise, way: str, described: dict, request: dict) -> object:
+def answer_of(exercise: Exercise, way: str, described: dict) -> object:
     """What is judged: a text, a kernel made anew, or what stands in a function's place."""
     form = described["form"]
     if form == "none":
@@ -112,16 +125,16 @@ def answer_of(exercise: Exercise, way: str, described: dict, request: dict) -> o
 
         return made(described["kernel"])
     if form == "function" and way in (IN_RANKS, TOGETHER):
-        return from_elsewhere(way, described, request)
+        return from_elsewhere(way, described)
     return stand_in(described)
 
 
-def from_elsewhere(way: str, described: dict, request: dict) -> object:
+def from_elsewhere(way: str, described: dict) -> object:
     """A function that came in a pickle; for ranks, what becomes it where they open it."""
-    if not request["pickle"]:
-        why = data.read_error(request["why"])
+    if not described["pickle"]:
+        why = data.read_error(described["why"])
         raise data.Broken(f"it uses what cannot be sent to another process ({why})")
-    packed = base64.b64decode(request["pickle"])
+    packed = base64.b64decode(described["pickle"])
     if way == TOGETHER:
         return pickle.loads(packed)
     found = stand_in(described)
@@ -180,25 +193,39 @@ def _signature(parameters: list) -> inspect.Signature:
 # A function's results, from the process that it runs in.
 
 
-def asked_elsewhere(requests: BinaryIO, replies: BinaryIO) -> Callable[..., WatchedRun]:
-    """Runs an answer in the student's process, and waits for what happened there."""
+class Asks:
+    """What is asked of the student's process, by way of whoever started both."""
 
-    def run(exercise: Exercise, _: object, cases: list[Case]) -> WatchedRun:
-        own = OwnAnswer(exercise, cases)
-        asked = {
-            "cases": base64.b64encode(
-                pickle.dumps([(case.name, case.args) for case in cases])
-            ).decode(),
-            "seconds": own.seconds,
-            "forbidden": exercise.forbidden,
-            "weighed": exercise.memory is not None,
-            "answers": ANSWERS,
-        }
-        data.send(replies, {"ask": asked})
-        found = watched(data.receive(requests), cases)
-        return replace(found, expected=own.outputs())
+    def __init__(self, exercise: Exercise, requests: BinaryIO, replies: BinaryIO) -> None:
+        self._exercise, self._requests, self._replies = exercise, requests, replies
 
-    return run
+    def _reply(self, asked: dict, **more: bool) -> dict:
+        data.send(self._replies, {"ask": asked} | more)
+        found = data.receive(self._requests)
+        if not isinstance(found, dict):
+            raise data.Broken("its process does not answer as asked")
+        return found
+
+    def pickle(self) -> dict:
+        """The answer itself, which whoever opens it may be changed by."""
+        return {"why": None} | self._reply({"pickle": True}, alone=True)
+
+    def every_case(self, cases: list[Case]) -> WatchedRun:
+        """What it does in every case, and what was expected of it."""
+        own = OwnAnswer(self._exercise, cases)
+        found = self._reply(asked(cases, own.seconds, self._exercise, ANSWERS))
+        return replace(watched(found, cases), expected=own.outputs())
+
+    def one_call(self, cases: list[Case]) -> tuple[WatchedRun, tuple]:
+        """What it does in one case, and what its arguments are then."""
+        request = asked(cases, [0.0], self._exercise, ANSWERS) | {"whole": True}
+        found = self._reply(request)
+        run = watched(found, cases)
+        after = data.read(found.get("after"))
+        fits = isinstance(after, list) and len(after) == 1 and isinstance(after[0], tuple)
+        if not fits and run.hit is None and not run.expired:
+            raise data.Broken("it does not give its arguments back")
+        return run, after[0] if fits else cases[0].args
 
 
 def watched(found: Any, cases: list[Case]) -> WatchedRun:

@@ -180,10 +180,23 @@ def call(answer: object, request: dict) -> dict:
         oracle=None,
         fallback=None,
     )
+    kept: list[tuple] = []
+
+    def keeps(*args: Any) -> object:
+        """The answer, for a judge who looks at the arguments afterwards."""
+        kept.append(args)
+        return answer(*args)
+
     run = watch_cases(
-        asked, answer, cases, request["seconds"], tuple(request["answers"]), frozenset()
+        asked,
+        keeps if request.get("whole") else answer,
+        cases,
+        request["seconds"],
+        tuple(request["answers"]),
+        frozenset(),
     )
     return {
+        "after": data.written(kept),
         "runs": [_as_data(one) for one in run.cases],
         "hit": _hit(run.hit),
         "expired": run.expired,
