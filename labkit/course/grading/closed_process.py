@@ -4,7 +4,7 @@
         reply = process.ask({"cells": ...}, seconds=60)
 
 `ask` raises Ended where no reply comes: the program has ended, or was ended since it took too much
-time, memory or room.
+work, time or memory. Work is processor time, so that a busy machine ends nobody.
 """
 
 import json
@@ -25,8 +25,10 @@ from labkit.course import CourseError
 from labkit.course.grading import closed_room, data
 
 LOOK = 0.2  # seconds between two looks at the memory that a room's processes take
-START = 120.0  # seconds in which a program has said its first word
 PAGE = os.sysconf("SC_PAGE_SIZE")
+TICKS = os.sysconf("SC_CLK_TCK")
+WAITS = 5  # times its seconds, and so many seconds more, that a program may wait instead of work
+WAITS_MORE = 20
 
 
 class Ended(Exception):
@@ -146,11 +148,12 @@ class ClosedProcess:
             self._own.cleanup()
 
     def ask(self, message: object, seconds: float) -> dict:
-        """Its reply; Ended where none comes in this time. CourseError where there is no room."""
-        end = time.monotonic() + seconds
-        self._write(json.dumps(message).encode() + b"\n", end)
+        """Its reply; Ended where it works longer for it. CourseError where there is no room."""
+        self._most_work = self._work() + seconds
+        self._end = time.monotonic() + WAITS * seconds + WAITS_MORE
+        self._write(json.dumps(message).encode() + b"\n")
         while True:
-            reply = self._reply(self._line(end))
+            reply = self._reply(self._line())
             if "at" not in reply:
                 return reply
             self.at = reply["at"]
@@ -171,14 +174,14 @@ class ClosedProcess:
             )
         return reply
 
-    def _write(self, text: bytes, end: float) -> None:
+    def _write(self, text: bytes) -> None:
         """Write all of it, for whoever may read slowly or not at all."""
         pipe = self._process.stdin.fileno()
         rest = memoryview(text)
         with selectors.DefaultSelector() as selector:
             selector.register(pipe, selectors.EVENT_WRITE)
             while rest:
-                self._refuse_too_much(end)
+                self._refuse_too_much()
                 if selector.select(LOOK):
                     try:
                         rest = rest[os.write(pipe, rest) :]
@@ -187,14 +190,14 @@ class ClosedProcess:
                     except OSError:
                         return  # it has ended: reading says how
 
-    def _line(self, end: float) -> bytes:
+    def _line(self) -> bytes:
         """The next line that it writes."""
         pipe = self._process.stdout.fileno()
         with selectors.DefaultSelector() as selector:
             selector.register(pipe, selectors.EVENT_READ)
             looked = 0
             while (place := self._held.find(b"\n", looked)) < 0:
-                self._refuse_too_much(end)
+                self._refuse_too_much()
                 looked = len(self._held)
                 if looked > data.LARGEST:
                     raise Ended("writes more into the pipe of its results than fits")
@@ -214,12 +217,21 @@ class ClosedProcess:
             return f" (exit code {code})" if code else ""
         return ""
 
-    def _refuse_too_much(self, end: float) -> None:
-        if time.monotonic() > end:
-            raise Ended("took longer than it may")
-        taken = sum(map(_resident, children(self._process.pid)))
+    def _refuse_too_much(self) -> None:
+        if self._work() > self._most_work:
+            raise Ended("worked longer than it may")
+        if time.monotonic() > self._end:
+            raise Ended("waited longer than it may")
+        taken = sum(map(_resident, self._processes()))
         if taken > self._limits.memory:
             raise Ended(f"took more than {self._limits.memory / 2**30:g} GiB of memory")
+
+    def _processes(self) -> list[int]:
+        return [self._process.pid, *children(self._process.pid)]
+
+    def _work(self) -> float:
+        """Seconds of processor time of all its processes, those that have ended among them."""
+        return sum(map(_ran, self._processes()))
 
 
 def _resident(pid: int) -> int:
@@ -228,3 +240,11 @@ def _resident(pid: int) -> int:
         _, resident, shared, *_ = map(int, Path(f"/proc/{pid}/statm").read_text().split())
         return (resident - shared) * PAGE
     return 0
+
+
+def _ran(pid: int) -> float:
+    """Processor time of a process and of the children that it waited for; 0 if it is gone."""
+    with suppress(OSError, ValueError, IndexError):
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
+        return sum(map(int, fields[11:15])) / TICKS
+    return 0.0

@@ -32,6 +32,7 @@ from labkit.course.grading.submissions import (
     guesses,
     lesson_of,
     letters,
+    named,
     submissions,
 )
 from labkit.course.notebook import Notebook
@@ -104,7 +105,10 @@ class Grading:
     ) -> None:
         every = Catalogue(config)
         self._lessons = {module_of(one.path): one for one in every.lessons()}
-        self._asked = module_of(every.lessons(lesson)[0].path) if lesson else None
+        named = every.lessons(lesson) if lesson else []
+        if len(named) > 1:
+            raise CourseError(f"{lesson} are several lessons: name the one that was handed in.")
+        self._asked = module_of(named[0].path) if named else None
         self._config, self._out, self._variant = config, out, variant
         self._room = room(out / "room", protected, limits)
         self._seconds = seconds
@@ -138,7 +142,13 @@ class Grading:
             return Graded.from_json(json.loads(file.read_text("utf-8")))
         except (OSError, ValueError, TypeError, KeyError):
             pass
-        graded = self._graded(one, name, user)
+        try:
+            graded = self._graded(one, name, user)
+        except CourseError:
+            raise
+        except Exception as error:  # the others are graded all the same; this one next time again
+            said = f"Its grading has failed ({type(error).__name__}: {error})."
+            return Graded(one.student, one.place, notes=[said])
         write_whole(file, json.dumps(graded.as_json(), indent=1).encode())
         print(f"{one.place}: {summary([graded])}", flush=True)
         return graded
@@ -147,7 +157,7 @@ class Grading:
         if one.problem:
             return ""
         lessons = {name: ids for room in index().values() for name, ids in room.items()}
-        return lesson_of([*one.ids, *guesses(one), *letters(one)], lessons)
+        return lesson_of(named(one), lessons)
 
     def _graded(self, one: Submission, name: str, user: int) -> Graded:
         empty = Graded(one.student, one.place)

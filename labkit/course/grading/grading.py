@@ -6,6 +6,7 @@ student's room sends it reads JSON alone.
 
 import ast
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -16,6 +17,7 @@ from labkit.course.grading.submissions import Submission
 
 STUDENT = "labkit.course.grading.student_process"
 JUDGE = "labkit.course.grading.judge_process"
+MOST_CALLS = 20_000  # of one answer
 TRIES = 3  # times that the cells are run: without the statement that the last one ended at
 NOT_RIGHT = ("Look again", "Not yet", "Stopped")
 ANSWERS = ("exercises.py", "solutions.py", "planted.py", "lesson.py", "texts.toml", "classes.toml")
@@ -63,7 +65,7 @@ class Course:
 
 @dataclass(frozen=True)
 class Seconds:
-    """How long a reply may take: far more than is needed, since it only ends what hangs."""
+    """Processor time that a reply may take: far more than is needed, to end what hangs."""
 
     cells: float = 60.0
     answer: float = 300.0
@@ -123,7 +125,11 @@ class Grader:
         try:
             reply = self._ask_judge({"judge": id, "answer": described, "seed": self._seed})
             alone = False
-            while "ask" in reply:
+            asked = 0
+            while isinstance(reply.get("ask"), dict):
+                asked += 1
+                if asked > MOST_CALLS:
+                    raise Ended("was called more often than any judge does")
                 alone |= bool(reply.get("alone"))
                 reply = self._ask_judge(answers.ask(id, place, reply["ask"]))
         except Ended as error:
@@ -132,7 +138,7 @@ class Grader:
             return Verdict(id, "Stopped", said, said)
         if alone:  # code of the student's may have run in it
             self.close()
-        return Verdict(id, *(str(reply[key]) for key in ("word", "cause", "text", "way")))
+        return Verdict(id, *(str(reply.get(key)) for key in ("word", "cause", "text", "way")))
 
     def _ask_judge(self, message: dict) -> dict:
         if self._judge is None:
@@ -197,7 +203,7 @@ class Answers:
         self._process: ClosedProcess | None = None
         self._described: dict[str, list[dict]] | None = None
         self._left_out: dict[tuple[int, int], str] = {}  # statements at which a run has ended
-        self._failures: list = []
+        self._failures: list[tuple[tuple[int, int], str]] = []
 
     def __enter__(self) -> "Answers":
         return self
@@ -222,10 +228,9 @@ class Answers:
             place = (statement.cell, statement.line)
             if place in self._left_out:
                 return f"Cell {place[0]}, line {place[1]}: its process {self._left_out[place]}."
-            for cell, line, error in self._failures:
-                if (cell, line) == place and isinstance(error, dict):
-                    said = f"{error.get('name')}: {str(error.get('text'))[:200]}"
-                    return f"Cell {cell}, line {line} fails: {said}"
+            for failed, said in self._failures:
+                if failed == place:
+                    return f"Cell {place[0]}, line {place[1]} fails: {said}"
         return "The notebook has no answer to it."
 
     def ask(self, id: str, place: int, asked: dict) -> dict:
@@ -265,13 +270,36 @@ class Answers:
             except Ended as error:
                 at = self._process.at
                 self._close()
-                if not (isinstance(at, list) and len(at) == 2):
+                place = next((p for p in _places(chain) if list(p) == at), None)
+                if place is None:  # it told of none, or of one that there is not
                     break
-                self._left_out[tuple(at)] = str(error)
-        described = reply.get("answers")
-        self._described = described if isinstance(described, dict) else {}
-        failures = reply.get("failures")
-        self._failures = failures if isinstance(failures, list) else []
+                self._left_out[place] = str(error)
+        self._described = _read_answers(reply.get("answers"))
+        self._failures = _read_failures(reply.get("failures"))
+
+
+def _places(chain: list[Statement]) -> Iterator[tuple[int, int]]:
+    for one in chain:
+        yield one.cell, one.line
+
+
+def _read_answers(given: object) -> dict[str, list[dict]]:
+    """The descriptions in what a student's process has sent, whatever that is."""
+    found = {}
+    for id, several in given.items() if isinstance(given, dict) else ():
+        described = several if isinstance(several, list) else []
+        found[id] = [one for one in described if isinstance(one, dict) and "form" in one]
+    return found
+
+
+def _read_failures(given: object) -> list[tuple[tuple[int, int], str]]:
+    """Cell, line and error of each statement that failed, likewise."""
+    found = []
+    for one in given if isinstance(given, list) else ():
+        with suppress(TypeError, ValueError, KeyError):
+            cell, line, error = one
+            found.append(((int(cell), int(line)), f"{error['name']}: {error['text']}"[:200]))
+    return found
 
 
 def _is_given(one: Statement, given: dict[str, str]) -> bool:

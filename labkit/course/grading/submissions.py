@@ -144,6 +144,12 @@ def letters(one: Submission) -> dict[str, str]:
     return found
 
 
+def named(one: Submission) -> list[str]:
+    """The ids of all that it names: exercises, predictions and quizzes."""
+    calls = [*_calls(one, "predict"), *_calls(one, "quiz")]
+    return [*one.ids, *(call.args[0].value for call in calls)]
+
+
 def _calls(one: Submission, name: str) -> Iterator[ast.Call]:
     for statement in one.statements:
         yield from calls_of(statement.node, name)
