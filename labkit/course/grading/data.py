@@ -4,8 +4,10 @@ A message is one line. A value that JSON has not becomes {"kind": ..., ...}; wha
 array, nor a number, a text, or a container of these, becomes the name of its type.
 """
 
+import ast
 import base64
 import builtins
+import contextlib
 import io
 import json
 import sys
@@ -162,6 +164,9 @@ def read_error(given: Any) -> BaseException | None:
     kind = getattr(home, name, None) if home else None
     if not (isinstance(kind, type) and issubclass(kind, BaseException)):
         kind = type(name, (Exception,), {"__module__": module})
+    with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+        if kind is KeyError:  # its text is how its key is written
+            return kind(ast.literal_eval(text))
     try:
         return kind(text)
     except TypeError:  # one that takes other arguments, such as UnicodeDecodeError
