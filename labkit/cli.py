@@ -243,7 +243,7 @@ def _run(options: argparse.Namespace, rest: list[str]) -> int:
             from labkit.course.handout.command import handout
 
             wanted = [*options.chapter, *options.lesson]
-            return handout(config(), options.out, wanted, options.solutions)
+            return handout(config(), options.out, wanted, options.solutions, options.seed or "")
         case "grade":
             from labkit.course.grading.command import grade
 
