@@ -20,6 +20,7 @@ COMMANDS = {
     "data": "show which CIFAR-10 is used here, or take a copy you already have",
     "progress": "show what you have solved so far, lesson by lesson, and where to go on",
     "handout": "write notebooks for a class on Colab, each complete in itself",
+    "grade": "grade a folder of submitted notebooks: a verdict and a diagnosis for each exercise",
 }
 SUFFIXES = {"k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12}  # of numbers: 8b is 8e9
 
@@ -132,8 +133,25 @@ def parser() -> argparse.ArgumentParser:
     handout.add_argument(
         "--solutions", action="store_true", help="solved notebooks, too, into DIR-teacher"
     )
+    handout.add_argument("--seed", metavar="NAME", help="draw other data for the checks' cases")
+    _add_grade(made["grade"])
     made["data"].add_argument("--from", dest="path", metavar="PATH", help="the official CIFAR-10")
     return top
+
+
+def _add_grade(grade: argparse.ArgumentParser) -> None:
+    """The options of `labkit grade`."""
+    grade.add_argument("folder", metavar="DIR", help="the folder of the submitted notebooks")
+    for name, shown, text in (
+        ("out", "DIR", "the folder to write; default: DIR-grades. A second call goes on in it"),
+        ("lesson", "L", "the lesson to be handed in: 01_gpu/3_tiles; default: each one's own"),
+        ("variant", "NAME", "note whatever was not handed out with --seed NAME"),
+    ):
+        grade.add_argument(f"--{name}", metavar=shown, help=text)
+    grade.add_argument("--jobs", type=int, default=0, help="at a time; default: as processors")
+    grade.add_argument(
+        "--unprotected", action="store_true", help="run students' code without closed rooms"
+    )
 
 
 def _add_choose(choose: argparse.ArgumentParser) -> None:
@@ -238,7 +256,19 @@ def _run(options: argparse.Namespace, rest: list[str]) -> int:
             from labkit.course.handout.command import handout
 
             wanted = [*options.chapter, *options.lesson]
-            return handout(config(), options.out, wanted, options.solutions)
+            return handout(config(), options.out, wanted, options.solutions, options.seed or "")
+        case "grade":
+            from labkit.course.grading.command import grade
+
+            return grade(
+                config(),
+                options.folder,
+                options.out,
+                options.lesson,
+                options.variant,
+                options.jobs,
+                not options.unprotected,
+            )
         case "verify":
             from labkit.course.verify import verify
 

@@ -1,6 +1,7 @@
 """`check`: is the function right? In five steps: find, run, compare, diagnose, say."""
 
 import inspect
+import os
 import threading
 import zlib
 from collections.abc import Callable
@@ -70,6 +71,7 @@ def _wrong_parameters(exercise: Exercise, f: Callable, cases: list[Case]) -> Pro
 # Modules that hold the answers: no function that is checked may call them.
 HOLDERS = (registry, course_version_of, keep_right)
 ANSWERS = (*answer_modules(), *(holder.__module__ for holder in HOLDERS), __name__)
+SEED = "LABKIT_SEED"  # the environment variable that names other data for the cases
 # A run replaces the process's output, profiler and timer for a moment, so two threads take turns.
 # The same thread may check within a check.
 _one_at_a_time = threading.RLock()
@@ -99,30 +101,48 @@ def check(id: str, f: Callable | None = None) -> Callable:
     return f if message.word == "Right" else course_version_of(exercise)
 
 
-def seeded_cases(exercise: Exercise) -> list[Case]:
-    """The exercise's cases; the seed comes from its id, so that they are the same everywhere."""
-    seed = zlib.crc32(exercise.id.encode())
-    return list(exercise.cases(np.random.default_rng(seed)))
+def seeded_cases(exercise: Exercise, seed: str | None = None) -> list[Case]:
+    """The exercise's cases; their seed comes from its id, so that they are the same everywhere.
+
+    seed   of other data in the same cases: LABKIT_SEED, which a handout may set, or the grader's
+    """
+    other = os.environ.get(SEED, "") if seed is None else seed
+    text = f"{exercise.id} {other}" if other else exercise.id
+    return list(exercise.cases(np.random.default_rng(zlib.crc32(text.encode()))))
 
 
 def _judge(exercise: Exercise, f: Callable) -> Message:
     """Runs `f` on the cases and words what was found; records it as an attempt, if it is one."""
-    cases = seeded_cases(exercise)
-    obstacle = admission_problem(exercise, f, cases)
-    if obstacle is not None:
-        return messages.not_run(obstacle)
-    if exercise.ahead is not None:
-        exercise.ahead(f, cases)
-    may_call_anything = course_codes() | {id(check.__code__)}
-    run = run_watched(exercise, f, cases, answers=ANSWERS, exempt=may_call_anything)
-    if run.expected is None:
-        return messages.meddled(exercise)
-    message = _verdict(exercise, run, f)
+    message, attempted = judged(exercise, f, seeded_cases(exercise), run_here)
     if message.word == "Right":
         keep_right(exercise.id, f)
-    elif message.word == "Look again" and not is_untouched(exercise.id, f):
+    elif attempted and message.word == "Look again" and not is_untouched(exercise.id, f):
         record.record_check(exercise.id, solved=False)
     return message
+
+
+def run_here(exercise: Exercise, f: Callable, cases: list[Case]) -> WatchedRun:
+    """Runs an answer under watch, in this process."""
+    may_call_anything = course_codes() | {id(check.__code__)}
+    return run_watched(exercise, f, cases, answers=ANSWERS, exempt=may_call_anything)
+
+
+def judged(
+    exercise: Exercise, f: object, cases: list[Case], run_cases: Callable[..., WatchedRun]
+) -> tuple[Message, bool]:
+    """What is said of an answer, and whether it was an attempt: it could be called, and was.
+
+    run_cases   run_cases(exercise, f, cases) runs the answer: `run_here`, or in another process
+    """
+    obstacle = admission_problem(exercise, f, cases)
+    if obstacle is not None:
+        return messages.not_run(obstacle), False
+    if exercise.ahead is not None:
+        exercise.ahead(f, cases)
+    run = run_cases(exercise, f, cases)
+    if run.expected is None:
+        return messages.meddled(exercise), False
+    return _verdict(exercise, run, f), True
 
 
 def _verdict(exercise: Exercise, run: WatchedRun, f: object) -> Message:

@@ -17,6 +17,8 @@ execute        Runs a notebook in a fresh kernel and stores what it prints, but 
                happened to cut it.
 folders        A lesson's folder: what must lie in it, and what its modules may import.
 generated      A file that the course writes by itself, and whether it lies there as it should.
+grading/       `labkit grade`: a folder of notebooks that nobody has read, each answer with a
+               verdict.
 handout/       What a teacher hands to a class: notebooks, each complete in itself.
 items          A lesson's exercises and texts, read as `check` reads them: what it could not use is
                named.

@@ -57,6 +57,7 @@ def values(tmp_path):
     payload = packed(common(files)), packed(own(files, "labkit_lessons.gpu.tiny"))
     return {
         "LESSON": "labkit_lessons.gpu.tiny",
+        "VARIANT": "",
         "ROOM": "gpu",
         "WHEELS": {one.name: hashlib.sha256(one.read_bytes()).hexdigest() for one in wheels},
         "ADDRESSES": [],

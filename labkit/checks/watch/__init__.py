@@ -26,7 +26,7 @@ stand_ins  Stand-ins for forbidden functions whose calls the profiler does not s
 
 from labkit.checks.watch.case_run import CaseRun
 from labkit.checks.watch.guard import Hit
-from labkit.checks.watch.run import WatchedRun, run_watched
+from labkit.checks.watch.run import OwnAnswer, WatchedRun, run_watched, watch_cases
 from labkit.checks.watch.source import Line
 
-__all__ = ["CaseRun", "Hit", "Line", "WatchedRun", "run_watched"]
+__all__ = ["CaseRun", "Hit", "Line", "OwnAnswer", "WatchedRun", "run_watched", "watch_cases"]

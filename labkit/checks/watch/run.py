@@ -11,7 +11,7 @@ import time
 import warnings
 from collections.abc import Callable
 from contextlib import nullcontext, redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from labkit.checks.expected import Outputs, expected_outputs
 from labkit.checks.items import Case, Exercise, Refused
@@ -74,18 +74,18 @@ class WatchedRun:
     """What a learner's function did on all cases, as far as it came.
 
     cases     a run of each case, in their order
-    expected  what is right for each case; None: our own answer is no longer what it was before
     hit       the first forbidden thing that was seen
     expired   the last case's budget was spent; idle: while the function waited
     left      a sentence on what it has left behind, and what to do about it
+    expected  what is right for each case; None: our own answer is no longer what it was before
     """
 
     cases: list[CaseRun]
-    expected: list[Outputs] | None
     hit: Hit | None
     expired: bool
     idle: bool
     left: tuple[str, str] | None = None
+    expected: list[Outputs] | None = None
 
     @property
     def finished(self) -> list[CaseRun]:
@@ -111,6 +111,24 @@ def run_watched(
     exempt    ids of the codes of functions that may do what `f` may not
     """
     own = OwnAnswer(exercise, cases)
+    run = watch_cases(exercise, f, cases, own.seconds, answers, exempt)
+    return replace(run, expected=own.outputs())
+
+
+def watch_cases(
+    exercise: Exercise,
+    f: object,
+    cases: list[Case],
+    seconds: list[float],
+    answers: tuple[str, ...],
+    exempt: frozenset[int],
+) -> WatchedRun:
+    """The same without what is expected, where nobody here may know it (`labkit grade`).
+
+    exercise  of it, `forbidden`, `adapter`, `plain_python` and `memory` are asked; `oracle` and
+              `fallback`, if they are there, may not be called
+    seconds   processor time of our own answer to each case
+    """
     guard = Guard(exercise, answers, exempt)
     guard.inspect(f)
     adapted = exercise.adapter is not None
@@ -119,9 +137,9 @@ def run_watched(
     weigh = exercise.memory is not None
     leftovers = Leftovers(processes=not adapted)
     with nullcontext() if adapted else limited_memory():
-        runs = _run_cases(function, cases, own.seconds, guard, clock, weigh)
+        runs = _run_cases(function, cases, seconds, guard, clock, weigh)
     left = leftovers.clear([] if clock.expired else guard.threads)
-    return WatchedRun(runs, own.outputs(), guard.hit, clock.expired, clock.idle, left)
+    return WatchedRun(runs, guard.hit, clock.expired, clock.idle, left)
 
 
 def _adapted(exercise: Exercise, f: object) -> Callable:

@@ -30,10 +30,17 @@ PAGES = ("START.md", "START.ipynb")
 DO = "Nothing was written: name another folder with --out, or move away what is there."
 
 
-def handout(config: Config, out: str, wanted: Sequence[str] = (), solutions: bool = False) -> int:
+def handout(
+    config: Config,
+    out: str,
+    wanted: Sequence[str] = (),
+    solutions: bool = False,
+    variant: str = "",
+) -> int:
     """Write the handout of the wanted lessons (default: all) into the folder `out`.
 
     solutions    the solved notebooks and the wheels, too, into the folder `out`-teacher
+    variant      the name from which the data of the exercises' cases are drawn; "": the course's
 
     Raises CourseError for what cannot be handed out, having written nothing.
     """
@@ -47,7 +54,7 @@ def handout(config: Config, out: str, wanted: Sequence[str] = (), solutions: boo
     files, wheels = _built(config)
     made = {name: data_file(files, name) for name in _data(lessons)}
     solved = wheels | teachers_page(place)
-    values = values_of(config, lessons, files, wheels)
+    values = values_of(config, lessons, files, wheels, variant)
     for lesson in lessons:
         made |= handed_out(config, lesson, "learner", values[lesson.name])
         if solutions:

@@ -19,6 +19,7 @@ from pathlib import Path
 # --- Each notebook has values of its own here.
 LESSON = ""  # the package of this lesson: labkit_lessons.gpu.tiles
 ROOM = ""  # of the chapter, whose packages it needs: gpu
+VARIANT = ""  # the name from which the data of the exercises' cases are drawn, if it has one
 WHEELS: dict[str, str] = {}  # each file's SHA-256
 ADDRESSES: list[str] = []  # what pip takes from the course's public address, if there is one
 DATA: dict[str, str] = {}  # files beside the notebooks that this lesson reads: each one's SHA-256
@@ -137,6 +138,8 @@ def take_labkit() -> None:
 
 
 if __name__ == "__main__":
+    if VARIANT:
+        os.environ["LABKIT_SEED"] = VARIANT
     take_labkit()
     from labkit import hardware
     from labkit.course.handout.ready import ready

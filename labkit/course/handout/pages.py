@@ -67,12 +67,13 @@ def _in_lines(part: str) -> str:
 
 
 def values_of(
-    config: Config, lessons: Iterable[Lesson], files: Files, wheels: Files
+    config: Config, lessons: Iterable[Lesson], files: Files, wheels: Files, variant: str = ""
 ) -> dict[str, dict[str, object]]:
     """What stands in each lesson's first cell, by the lesson's name.
 
     files     what the wheels hold, by where it lies once installed
     wheels    the wheels themselves
+    variant   the name from which the data of the exercises' cases are drawn
     """
     address = f"git+{config.address}@{config.tag}"
     named = [f"numba-simt @ {address}#subdirectory=simt", f"labkit @ {address}"]
@@ -85,6 +86,7 @@ def values_of(
         found[lesson.name] = {
             "LESSON": module_of(lesson.path),
             "ROOM": rooms.get(lesson.chapter.name, ""),
+            "VARIANT": variant,
             "WHEELS": _digests(wheels),
             "ADDRESSES": named if config.address else [],
             "DATA": {name: data[name] for name in data_of(lesson)},
@@ -108,11 +110,20 @@ def handed_out(config: Config, lesson: Lesson, twin: str, values: Mapping[str, o
     if twin == "learner":
         notebook = notebook.cleared()
     cells = list(_cells(notebook, cell_text(values)))
-    made = Notebook(stored, stored.name, notebook.content).with_cells(cells).to_bytes()
+    content = with_variant(notebook.content, str(values.get("VARIANT", "")))
+    made = Notebook(stored, stored.name, content).with_cells(cells).to_bytes()
     if len(made) > LARGEST:
         size = f"{len(made):,} bytes; at most {LARGEST:,} are saved"
         raise CourseError(f"{stored.name} would have {size}.")
     return {stored.relative_to(config.chapters).as_posix(): made}
+
+
+def with_variant(content: dict, variant: str) -> dict:
+    """A notebook's JSON that bears the name of its variant, by which `labkit grade` knows it."""
+    if not variant:
+        return content
+    notes = content["metadata"].get("labkit", {}) | {"variant": variant}
+    return content | {"metadata": content["metadata"] | {"labkit": notes}}
 
 
 def _cells(notebook: Notebook, first: str) -> Iterator[dict]:
