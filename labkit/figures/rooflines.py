@@ -2,8 +2,8 @@
 
     attainable [FLOP/s] = min(peak [FLOP/s], intensity [FLOP/B] x bandwidth [B/s])
 
-in fp32, or in the format that is named. Lesson gradients_and_convolutions derives it, and
-`labkit.hardware.roofline` computes it.
+in fp32, or in the format that is named. Lesson what_an_accelerator_can_change derives it,
+and `labkit.hardware.roofline` computes it.
 """
 
 from __future__ import annotations

@@ -1,25 +1,11 @@
-"""The solutions of lesson 01_gpu/1_gradients_and_convolutions. Written by `labkit build` from
+"""The solutions of lesson 01_gpu/2_convolutions. Written by `labkit build` from
 
-chapters/01_gpu/source/gradients_and_convolutions/lesson.py
+chapters/01_gpu/source/convolutions/lesson.py
 
 Edit that, and build again. The code is as dense as it stands in the lesson.
 """
 
 import numpy as np
-
-
-def one_output(x, w, b):
-    """features x [D], weights w [D], bias b  ->  one number"""
-    y = np.sum(x * w) + b
-    return y
-
-
-def linear_backward(dy, x, w):
-    """dy [N, K], x [N, D], w [K, D]  ->  dx [N, D], dw [K, D], db [K], all float64"""
-    dx = dy @ w  # [N, K] @ [K, D]: the sum over k
-    dw = dy.T @ x  # [K, N] @ [N, D]: the sum over n
-    db = dy.sum(axis=0)  # [K]
-    return dx, dw, db
 
 
 def conv2d_direct(x, w, b, stride=1, padding=0):
@@ -69,8 +55,6 @@ def conv2d_backward_input(dy, w, x_shape, stride=1, padding=0):
 
 
 SOLUTIONS = {
-    "gpu.one_output": one_output,
-    "gpu.linear_backward": linear_backward,
     "gpu.conv2d_direct": conv2d_direct,
     "gpu.im2col": im2col,
     "gpu.conv2d_backward_weights": conv2d_backward_weights,
