@@ -118,6 +118,7 @@ figures.convolution(X, K, p=2, q=2)
 # $$y_{nkpq} = b_k + \sum_{c}\sum_{r}\sum_{s} w_{kcrs}\; x_{n,\;c,\;p\cdot\mathrm{stride} + r - \pi,\;q\cdot\mathrm{stride} + s - \pi}$$
 #
 # An image of $H$ rows has $P = \lfloor (H + 2\pi - R)/\mathrm{stride} \rfloor + 1$ rows of windows; columns likewise.
+# With 5 rows, 3 x 3 taps, stride 2 and padding 1 there are $\lfloor (5 + 2 - 3)/2 \rfloor + 1 = 3$; they begin at the rows 0, 2 and 4 of the framed image.
 #
 # **Exercise `gpu.conv2d_direct`**: one output cell.
 # `padded` is the image inside its frame, so row $p\cdot\mathrm{stride} + r - \pi$ of the formula is row $p\cdot\mathrm{stride} + r$ of `padded`.
@@ -129,7 +130,8 @@ figures.convolution(X, K, p=2, q=2)
 def conv2d_direct(x, w, b, stride=1, padding=0):
     """x [N, C, H, W], w [K, C, R, S], b [K]  ->  y [N, K, P, Q]"""
     padded = np.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)))
-    (N, C, H, W), (K, C, R, S) = padded.shape, w.shape
+    N, C, H, W = padded.shape
+    K, _, R, S = w.shape
     P, Q = (H - R) // stride + 1, (W - S) // stride + 1
     y = np.zeros((N, K, P, Q), dtype=x.dtype)
     for n, k, p, q in np.ndindex(N, K, P, Q):
@@ -258,7 +260,9 @@ conv2d_backward_weights = check("gpu.conv2d_backward_weights", conv2d_backward_w
 # %% tags=["exercise:gpu.conv2d_backward_input"]
 def conv2d_backward_input(dy, w, x_shape, stride=1, padding=0):
     """dy [N, K, P, Q], w [K, C, R, S]  ->  dx [N, C, H, W] = x_shape"""
-    (N, C, H, W), (K, C, R, S), (P, Q) = x_shape, w.shape, dy.shape[2:]
+    N, C, H, W = x_shape
+    K, C, R, S = w.shape
+    P, Q = dy.shape[2:]
     dy_rows = dy.transpose(0, 2, 3, 1).reshape(-1, K)  # [N P Q, K]
     dcols = (dy_rows @ w.reshape(K, C * R * S)).reshape(N, P, Q, C, R, S)
     dx = np.zeros((N, C, H + 2 * padding, W + 2 * padding), dtype=dy.dtype)
@@ -286,22 +290,22 @@ from labkit.reference import gradcheck
 
 def conv2d(x, w, b, stride=1, padding=0):
     """The same convolution as `cols @ rows.T`: [N P Q, C R S] @ [C R S, K]."""
-    (N, _, H, _), (K, C, R, S) = x.shape, w.shape
+    K, C, R, S = w.shape
     y = im2col(x, R, S, stride, padding) @ w.reshape(K, C * R * S).T + b  # [N P Q, K]
-    P = (H + 2 * padding - R) // stride + 1
-    return y.reshape(N, P, -1, K).transpose(0, 3, 1, 2)  # [N, K, P, Q]
+    P = (x.shape[2] + 2 * padding - R) // stride + 1
+    return y.reshape(len(x), P, -1, K).transpose(0, 3, 1, 2)  # [N, K, P, Q]
 
 
 rng = np.random.default_rng(0)
-x, w, b, dy = [rng.normal(size=s) for s in [(2, 3, 6, 5), (4, 3, 3, 3), 4, (2, 4, 3, 3)]]
+x, w = rng.normal(size=(2, 3, 6, 5)), rng.normal(size=(4, 3, 3, 3))
+b, dy = rng.normal(size=4), rng.normal(size=(2, 4, 3, 3))
 dx = conv2d_backward_input(dy, w, x.shape, 2, 1)
 dw, db = conv2d_backward_weights(dy, x, 3, 3, 2, 1)
 result = gradcheck(lambda x, w, b: conv2d(x, w, b, 2, 1), [x, w, b], [dx, dw, db], dy)
 print(f"dx, dw and db, nudged at {result.entries} entries:", result.ok)
 
 # %% [markdown]
-# Now the trained `conv1`, on 500 photographs that are new to it.
-# Does PyTorch's own convolution give the same numbers?
+# Now the trained `conv1`, on 500 photographs: does PyTorch give the same numbers?
 
 # %%
 import torch
@@ -327,8 +331,7 @@ print("all within 0.0001 of PyTorch's:", np.abs(outputs - there.numpy()).max() <
 #
 # ## Measure
 #
-# Your loops and your matrix product make the same sums on the same processor.
-# Does it matter how we write them?
+# Your loops and your matrix product make the same sums: does it matter how we write them?
 
 # %% tags=["timing", "nbval-ignore-output"]
 from timeit import timeit
@@ -370,7 +373,6 @@ photograph_maps.draw(photographs[1], outputs[1], kernels=[2, 25])
 #
 # **69 % of the outputs are negative, so the ReLU makes them 0.**
 # <!-- holds: round(float(closed)) == 69 -->
-# A trained kernel is choosy.
 # Kernel 2 has come by training to what ours does: its left and right columns have opposite signs.
 # <!-- holds: w[2, :, :, 0].sum() * w[2, :, :, 2].sum() < -1 -->
 # Kernel 25 sets its upper row against its lower one.
@@ -380,7 +382,7 @@ photograph_maps.draw(photographs[1], outputs[1], kernels=[2, 25])
 # ### Outside
 #
 # In PyTorch, a convolution is one call, `torch.nn.functional.conv2d`; on a GPU, NVIDIA's library cuDNN picks one of several algorithms.
-# Which one it took, and how long, stands in the table of kernels that this prints:
+# Which one it took stands in the table of kernels that this prints:
 #
 # ```
 # nsys profile --stats=true python my_script.py

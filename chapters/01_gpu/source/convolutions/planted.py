@@ -297,7 +297,7 @@ overwrites = pixels("overwrites", "+= dcols", "= dcols")
 crops_at_zero = pixels("crops_at_zero", "padding : padding + H, padding : padding + W", ":H, :W")
 flips_the_kernel = pixels("flips_the_kernel", "w.reshape", "w[:, :, ::-1, ::-1].reshape")
 one_output_channel = pixels(
-    "one_output_channel", "    (N, C", "    dy, w = dy[:, :1], w[:1]\n    (N, C"
+    "one_output_channel", "    N, C, H", "    dy, w = dy[:, :1], w[:1]\n    N, C, H"
 )
 input_changes_dy = pixels("input_changes_dy", "    return", "    dy -= 1\n    return")
 share_as_it_is = pixels("share_as_it_is", ".transpose(0, 3, 1, 2)", "")

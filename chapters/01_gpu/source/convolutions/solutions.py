@@ -11,7 +11,8 @@ import numpy as np
 def conv2d_direct(x, w, b, stride=1, padding=0):
     """x [N, C, H, W], w [K, C, R, S], b [K]  ->  y [N, K, P, Q]"""
     padded = np.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)))
-    (N, C, H, W), (K, C, R, S) = padded.shape, w.shape
+    N, C, H, W = padded.shape
+    K, _, R, S = w.shape
     P, Q = (H - R) // stride + 1, (W - S) // stride + 1
     y = np.zeros((N, K, P, Q), dtype=x.dtype)
     for n, k, p, q in np.ndindex(N, K, P, Q):
@@ -44,7 +45,9 @@ def conv2d_backward_weights(dy, x, R, S, stride=1, padding=0):
 
 def conv2d_backward_input(dy, w, x_shape, stride=1, padding=0):
     """dy [N, K, P, Q], w [K, C, R, S]  ->  dx [N, C, H, W] = x_shape"""
-    (N, C, H, W), (K, C, R, S), (P, Q) = x_shape, w.shape, dy.shape[2:]
+    N, C, H, W = x_shape
+    K, C, R, S = w.shape
+    P, Q = dy.shape[2:]
     dy_rows = dy.transpose(0, 2, 3, 1).reshape(-1, K)  # [N P Q, K]
     dcols = (dy_rows @ w.reshape(K, C * R * S)).reshape(N, P, Q, C, R, S)
     dx = np.zeros((N, C, H + 2 * padding, W + 2 * padding), dtype=dy.dtype)

@@ -65,10 +65,10 @@ def table_of_tape(tape: Sequence, gradient: Sequence[float]) -> None:
     """The rows of a tape, each with .operation, .value and .slopes, and the gradient of each."""
     rows = []
     for place, row in enumerate(tape):
-        slopes = [f"{slope:g} with v{i}" for i, slope in row.slopes]
+        slopes = [f"{slope:g} for v{i}" for i, slope in row.slopes]
         said = ", ".join(slopes) or None
         rows.append([f"v{place}", row.operation, row.value, said, gradient[place]])
-    table(["row", "operation", "value", "moves", "gradient"], rows)
+    table(["row", "operation", "value", "slopes", "gradient"], rows)
 
 
 def _sum(left: np.ndarray, right: np.ndarray) -> str:

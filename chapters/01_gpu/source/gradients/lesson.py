@@ -198,7 +198,7 @@ linear_backward = check("gpu.linear_backward", linear_backward)
 #
 # The course puts statements that many articles repeat on trial.
 # In this one, i counts the images, and the shapes are left open.
-# So we run it as it stands, with 5 images, 4 features and 3 outputs; `dl[n, k]` is $\partial \ell_n / \partial a_{nk}$.
+# So we run it as it stands, with 5 images, 4 features and 3 outputs; `dl[n, k]` is $\partial \ell_n / \partial a_{nk}$, and `dy` is `dl / N`.
 # Then we nudge three answers: the claim with an outer product (each output's slope times each feature), yours, and one that divides by $N$ twice.
 
 # %%
@@ -231,7 +231,7 @@ figures.table(["gradient", "fits the nudges"], rows)
 # ### A gate on the way back
 #
 # Between two such layers stands a ReLU, $y = \max(x, 0)$: a gate that is open where x is positive.
-# Behind an open gate y moves exactly as x does, so `dx` is `dy`, whatever its sign.
+# Behind an open gate y moves exactly as x does, so `dx` is `dy`, whatever the sign of `dy`.
 # Behind a closed one y is 0 and stays 0, so nothing comes back.
 # If x is exactly 0, we take the gate as closed, as PyTorch does.
 #
@@ -313,9 +313,8 @@ figures.table(["gradient of", "slopes", "all within 1e-12 of PyTorch's"], rows)
 # A nudge of 0.01 gave 108.0012, and $0.0012 / 108$ is about $10^{-5}$: five digits are right.
 # The picture shows the right digits for each nudge from 0.1 to $10^{-15}$.
 
+
 # %% tags=["picture"]
-
-
 def fourth_power(x):
     return x * x * x * x
 
@@ -355,7 +354,8 @@ parameters = sum(weight.size for weight in weights.values())
 # **A step takes 2.86 runs, not a million.**
 # <!-- holds: round(runs["the step"], 2) == 2.86 -->
 # In your `linear_backward` one can see why.
-# Forwards, `x @ w.T` multiplies each weight once for every image; `dw` does it once more, and so does `dx`.
+# Forwards, `x @ w.T` multiplies each weight once for every image; `dw` takes as many products, and so does `dx`.
+# In the convolutions, lesson 2's subject, it is the same.
 # That makes three runs, and a little less: the first layer makes no `dx`, since nobody moves the photograph.
 # <!-- holds: runs["dX"] < runs["dW"] < 1 < runs["the step"] < 3 -->
 # Nudging needs 1,090,196 runs for the same slopes, about 380,000 times as many.
@@ -365,7 +365,7 @@ parameters = sum(weight.size for weight in weights.values())
 # **A nudge has two errors, and they pull in opposite directions.**
 # A large one leaves the straight line: for $x^4$ at 3, a nudge $\varepsilon$ is off by $12\, \varepsilon^2$.
 # <!-- holds: abs(slopes[1] - 108 - 12 * 0.01**2) < 1e-9 -->
-# A small one divides rounding errors: 81 is stored to about $10^{-14}$, and a nudge of $10^{-15}$ makes of that $10^{-14} / (2 \cdot 10^{-15}) = 5$, where the slope is 108.
+# A small one magnifies rounding: 81 is stored to about $10^{-14}$, and a nudge of $10^{-15}$ makes of that an error of $10^{-14} / (2 \cdot 10^{-15}) = 5$, where the slope is 108.
 # One digit is left.
 # <!-- holds: 1 < digits[14] < 1.5 -->
 # The best of these nudges, $10^{-5}$, lies between, with 10.7 of 16 digits.
@@ -416,7 +416,7 @@ gradient_pictures.table_of_tape(tape, gradient)
 
 # %% [markdown]
 # **Verdict on C23: holds if the gradient is built as a graph before there are numbers.**
-# This tape holds numbers, walked backwards by the chain rule, and no formula is derived.
+# This tape holds numbers, and the chain rule walks back along them: no formula is derived.
 # The gradient of x is 108, since the loop happened to compute $x^4$.
 # <!-- holds: gradient[0] == 4 * 3**3 == 108 and tape[-1].value == 3**4 -->
 # PyTorch, too, records operations as they run (*Autograd mechanics*).

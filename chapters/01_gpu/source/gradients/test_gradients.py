@@ -102,7 +102,7 @@ def test_the_guesses_meet_the_results(lesson, monkeypatch):
 def test_the_tape_follows_the_values(lesson):
     said = lesson.printed[lesson.cell(SLOPES)]
     assert re.search(r"^v0 +x +3 +- +108$", said, re.MULTILINE)
-    assert "v2 * v0" in said and "27 with v0" in said
+    assert "v2 * v0" in said and "27 for v0" in said
     lines = lesson.cell(TAPE).replace('Row("x", 3.0, [])', 'Row("x", 2.0, [])')
     names = dict(lesson.before[lesson.cell(TAPE)])
     lesson.execute(lines, names)

@@ -22,8 +22,9 @@
 #
 # **644 times the arithmetic.**
 # <!-- holds: round(float(h200.rate("tf32")) / float(laptop.rate("fp32"))) == 644 -->
-# The tensor cores of an H200, a large GPU, multiply matrices at 494.5 TFLOP/s (published); a laptop's processor reaches 0.768 TFLOP/s at best (predicted).
-# Does our network train 644 times as fast on it?
+# The **tensor cores** of an H200, a large GPU, multiply matrices at 494.5 TFLOP/s (published); a laptop's processor reaches 0.768 TFLOP/s at best (predicted).
+# One TFLOP is $10^{12}$ FLOP, lesson 1's additions, multiplications and comparisons.
+# Does our network train 644 times as fast on the H200?
 # To answer, we have to know what the network computes, and what it moves.
 #
 # ## What you will be able to do
@@ -89,9 +90,9 @@ print("The windows are cut out by", whose)
 
 
 def conv2d(x, w, b):  # 3x3, padding 1: as many windows as pixels
-    (N, C, H, W), K = x.shape, len(w)
-    rows = im2col(x, 3, 3, 1, 1) @ w.reshape(K, C * 9).T + b  # [N H W, K]
-    return rows.reshape(N, H, W, K).transpose(0, 3, 1, 2)
+    N, C, H, W = x.shape
+    rows = im2col(x, 3, 3, 1, 1) @ w.reshape(-1, C * 9).T + b  # [N H W, K]
+    return rows.reshape(N, H, W, -1).transpose(0, 3, 1, 2)
 
 
 def network(x, weights):
@@ -243,7 +244,7 @@ known.append(("convolutions", share_guess, counted(share, "%", "the table")))
 #
 # How near does your machine come to its roofline?
 # The next cell measures its peak (a large product or convolution) and its bandwidth (a large copy), and how fast PyTorch runs four layers, forwards and backwards.
-# In the picture, the **roof** is the largest rate that a layer of this intensity can reach.
+# In the picture, the **roof** is the largest rate that a layer of each intensity can reach: on the slope it waits for memory, and on the flat part, right of the ridge, for arithmetic.
 
 # %% tags=["timing", "picture", "nbval-ignore-output"]
 from labkit import hardware
@@ -297,8 +298,11 @@ gpus = [(t4, "fp32"), (h200, "fp32"), (h200, "tf32")]
 rows = []
 for name in ("conv1", "relu1", "conv2", "fc1"):
     on_laptop = seconds(laptop, "fp32", [name])
-    gains = [on_laptop / seconds(machine, number_format, [name]) for machine, number_format in gpus]
-    rows.append([name, *[predicted(gain, "times", "the roofline") for gain in gains]])
+    row = [name]
+    for machine, number_format in gpus:
+        gain = on_laptop / seconds(machine, number_format, [name])
+        row.append(predicted(gain, "times", "the roofline"))
+    rows.append(row)
 figures.table(["layer gains over the laptop", "T4", "H200", "H200 in TF32"], rows)
 figures.roofline(h200, {name: costs[name].intensity for name in rates}, number_format="tf32")
 
@@ -331,9 +335,10 @@ for title, machine, number_format in [
     ("H200 in TF32", h200, "tf32"),
 ]:
     step = seconds(machine, number_format, costs)
+    gain = predicted(whole / step, "times", "the roofline")
     in_conv2 = 100 * seconds(machine, number_format, ["conv2"]) / step
-    numbers = [(step, "s"), (whole / step, "times"), (in_conv2, "%")]
-    rows.append([title, *[predicted(one, unit, "the roofline") for one, unit in numbers]])
+    in_conv2 = predicted(in_conv2, "%", "the roofline")
+    rows.append([title, predicted(step, "s", "the roofline"), gain, in_conv2])
 figures.table(["machine", "a step", "gain", "of its time in conv2"], rows)
 figures.guesses([("H200", gain_guess, rows[2][2]), *known])
 

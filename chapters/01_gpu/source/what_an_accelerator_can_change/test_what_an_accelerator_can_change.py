@@ -254,7 +254,7 @@ def test_the_guesses_meet_these_results(lesson, monkeypatch):
     gain = step_takes(LAPTOP) / step_takes(H200)
     seen = []
     monkeypatch.setattr(figures, "guesses", seen.extend)
-    lesson.again(COSTS, MACHINES, EXPLAIN, STEP, hardware=hardware, rates={})
+    lesson.again(COSTS, MACHINES, EXPLAIN, STEP, hardware=hardware, rates=dict.fromkeys(MACS))
     results = {name: float(result) for name, _, result in seen}
     assert results == {
         "H200": pytest.approx(gain),

@@ -1,4 +1,7 @@
-"""Wrong ideas of gpu.layer_cost: x[N,C,H,W], w[K,C,R,S], b[K], y[N,K,P,Q] -> FLOP, bytes."""
+"""Wrong ideas of gpu.layer_cost: x[N,C,H,W], w[K,C,R,S], b[K], y[N,K,P,Q] -> FLOP, bytes.
+
+Dense: each wrong idea is one line, to be compared with those around it.
+"""
 
 from collections.abc import Callable
 from functools import partial

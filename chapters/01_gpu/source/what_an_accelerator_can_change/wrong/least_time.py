@@ -1,4 +1,7 @@
-"""Wrong ideas of gpu.least_time: flops[L], moved[L], peak, bandwidth -> seconds."""
+"""Wrong ideas of gpu.least_time: flops[L], moved[L], peak, bandwidth -> seconds.
+
+Dense: each wrong idea is one line, to be compared with those around it.
+"""
 
 import numpy as np
 
