@@ -1,7 +1,6 @@
 """Windows of a convolution: how many there are, all of them as rows, and sizes worth testing.
 
-The letters are those of `labkit.reference`; lesson gradients_and_convolutions
-derives the formulas.
+The letters are those of `labkit.reference`; lesson convolutions derives the formulas.
 
 Dense: the table of sizes at the end, in which a row is one case, to be compared with the rows
 around it.

@@ -12,7 +12,7 @@ turns it into the gradients with respect to the layer's inputs. Inputs of any re
 float64 and never changed; all results are float64. Shapes that do not fit raise a ValueError that
 names both shapes and the rule (`labkit.shapes`).
 
-Lesson gradients_and_convolutions derives `linear`, `conv2d` and their gradients. Lesson
+Lessons gradients and convolutions derive `linear`, `conv2d` and their gradients. Lesson
 training uses all of them in one step, and derives the update, `sgd`.
 
 Dense: a sum of the mathematics is one line, with all its letters.
@@ -26,7 +26,7 @@ from labkit.shapes import fit, fit_integer, fit_labels, fit_output, fit_update, 
 
 
 def linear(x: np.ndarray, w: np.ndarray, b: np.ndarray | None = None) -> np.ndarray:
-    """Fully connected layer, x[N,D], w[K,D], b[K] -> y[N,K] (lesson gradients_and_convolutions).
+    """Fully connected layer, x[N,D], w[K,D], b[K] -> y[N,K] (lesson gradients).
 
     y[n,k] = b[k] + sum_d x[n,d] w[k,d],   without b (None): b[k] = 0
     """
@@ -42,7 +42,7 @@ def linear_backward(
 
     dx[n,d] = sum_k dy[n,k] w[k,d]      dw[k,d] = sum_n dy[n,k] x[n,d]      db[k] = sum_n dy[n,k]
 
-    The formulas are derived in lesson gradients_and_convolutions.
+    The formulas are derived in lesson gradients.
     """
     dy, x, w = fit("linear_backward", "dy[N,K] x[N,D] w[K,D]", dy, x, w)
     dx = dy @ w  # [N,K] @ [K,D]
@@ -64,8 +64,7 @@ def conv2d(
 
     with i = p*stride + r - padding,  j = q*stride + s - padding,  and x = 0 outside the image.
     P = (H + 2 padding - R) // stride + 1, and Q likewise from W and S. The kernel is not flipped,
-    so this is what mathematics calls a cross-correlation. Lesson
-    gradients_and_convolutions derives the formulas.
+    so this is what mathematics calls a cross-correlation. Lesson convolutions derives the formulas.
     """
     x, w, b = fit("conv2d", "x[N,C,H,W] w[K,C,R,S] b[K]", x, w, b)
     N, K = len(x), len(w)
@@ -97,7 +96,7 @@ def conv2d_backward(
                   sees pixel (i, j) through tap (r, s); a term without such an output is 0
     db[k]       = sum_n sum_p sum_q dy[n,k,p,q]
 
-    The formulas are derived in lesson gradients_and_convolutions.
+    The formulas are derived in lesson convolutions.
     """
     x, w = fit("conv2d_backward", "x[N,C,H,W] w[K,C,R,S]", x, w)
     N, K = len(x), len(w)

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from labkit.checks.items import Case, Exercise, Misconception, Prediction, Quiz
+from labkit.provenance import Quantity, counted
 
 # What an exercise forbids where the point is to write it oneself.
 LIBRARIES = (
@@ -38,6 +39,8 @@ LIBRARIES = (
     "labkit.convolutions",
 )
 WINDOWS = "numpy.lib.stride_tricks.sliding_window_view"
+# How near a result must be where the inputs are float64: rounding to float32 shows.
+FLOAT64 = {"rtol": 1e-9, "atol": 1e-12}
 
 
 @dataclass(frozen=True)
@@ -231,6 +234,15 @@ def cases_of(
         yield Case(f"{first} again", inputs(rng, *sizes[first]))
 
     return cases
+
+
+def costs(*rows: tuple[str, float, str, str]) -> Callable[[], list[tuple[str, Quantity]]]:
+    """What a right answer is told of its cost: rows of (label, number, unit, how it is counted)."""
+
+    def counts() -> list[tuple[str, Quantity]]:
+        return [(label, counted(*count)) for label, *count in rows]
+
+    return counts
 
 
 def with_a_repeat(

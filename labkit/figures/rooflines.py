@@ -2,8 +2,8 @@
 
     attainable [FLOP/s] = min(peak [FLOP/s], intensity [FLOP/B] x bandwidth [B/s])
 
-in fp32, or in the format that is named. Lesson gradients_and_convolutions derives it, and
-`labkit.hardware.roofline` computes it.
+in fp32, or in the format that is named. Lesson what_an_accelerator_can_change derives it,
+and `labkit.hardware.roofline` computes it.
 """
 
 from __future__ import annotations
@@ -103,9 +103,8 @@ def _roof_with_its_ridge(
     up = [foot, peak]
     axes.plot(across, up, color=QUIET, linewidth=1, linestyle=":")
     digits = ".2g" if ridge < 100 else ".0f"
-    name = f"ridge {ridge:{digits}} FLOP/B"
-    above = peak * 1.25
-    axes.text(ridge, above, name, ha="center", va="bottom", fontsize=9)
+    name = f" ridge {ridge:{digits}} FLOP/B"  # at the foot, where no layer's mark is
+    axes.text(ridge, foot, name, ha="left", va="bottom", fontsize=9)
 
 
 def _layers(

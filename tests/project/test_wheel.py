@@ -21,7 +21,7 @@ from tests.night import others_by_night
 ROOT = Path(__file__).resolve().parents[2]
 # One exercise of each room, and a slip in its solution.
 ANSWERS = {
-    "gpu.linear_backward": ("gradients_and_convolutions", ".T", ""),
+    "gpu.linear_backward": ("gradients", ".T", ""),
     "tpu.split_bfloat16": ("bfloat16", "- ", "+ "),
     "fpga.accumulator_bits": ("int8_from_the_formula", "minimum", "maximum"),
     "distributed.reduce_scatter": ("the_ring", "+= arriving", "-= arriving"),

@@ -55,7 +55,6 @@ class Guide:
 # The first of a chapter has two cells more, for its first line. A line goes when its lesson is
 # written again.
 LONGER_LESSONS = {
-    "gradients_and_convolutions": Guide(cells=37, words=2186),
     "threads_blocks_and_memory": Guide(cells=34, words=1877),
     "convolution_kernels": Guide(cells=34, words=1988),
     "debugging_and_profiling": Guide(cells=34, words=1970),

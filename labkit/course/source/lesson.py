@@ -63,7 +63,7 @@ class Lesson:
 
     @property
     def name(self) -> str:
-        """Chapter and lesson: `01_gpu/1_gradients_and_convolutions`."""
+        """Chapter and lesson: `01_gpu/1_gradients`."""
         return f"{self.chapter.name}/{self.stem}"
 
     @property

@@ -1,7 +1,7 @@
 """The linear layer: y = x w^T + b and its gradients, as three products of register tiles.
 
 x[N, D], w[K, D], b[K], y[N, K], float32. Oracles: labkit.reference.linear and linear_backward.
-db is column_sum of labkit.gpu.kernels.reductions. Derived in lesson gradients_and_convolutions.
+db is column_sum of labkit.gpu.kernels.reductions. Derived in lesson gradients.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
-"""The solutions of lesson 01_gpu/1_gradients_and_convolutions. Written by `labkit build` from
+"""The solutions of lesson 01_gpu/2_convolutions. Written by `labkit build` from
 
-chapters/01_gpu/source/gradients_and_convolutions/lesson.py
+chapters/01_gpu/source/convolutions/lesson.py
 
 Edit that, and build again. The code is as dense as it stands in the lesson.
 """
@@ -8,24 +8,11 @@ Edit that, and build again. The code is as dense as it stands in the lesson.
 import numpy as np
 
 
-def one_output(x, w, b):
-    """features x [D], weights w [D], bias b  ->  one number"""
-    y = np.sum(x * w) + b
-    return y
-
-
-def linear_backward(dy, x, w):
-    """dy [N, K], x [N, D], w [K, D]  ->  dx [N, D], dw [K, D], db [K], all float64"""
-    dx = dy @ w  # [N, K] @ [K, D]: the sum over k
-    dw = dy.T @ x  # [K, N] @ [N, D]: the sum over n
-    db = dy.sum(axis=0)  # [K]
-    return dx, dw, db
-
-
 def conv2d_direct(x, w, b, stride=1, padding=0):
     """x [N, C, H, W], w [K, C, R, S], b [K]  ->  y [N, K, P, Q]"""
     padded = np.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)))
-    (N, C, H, W), (K, C, R, S) = padded.shape, w.shape
+    N, C, H, W = padded.shape
+    K, _, R, S = w.shape
     P, Q = (H - R) // stride + 1, (W - S) // stride + 1
     y = np.zeros((N, K, P, Q), dtype=x.dtype)
     for n, k, p, q in np.ndindex(N, K, P, Q):
@@ -58,7 +45,9 @@ def conv2d_backward_weights(dy, x, R, S, stride=1, padding=0):
 
 def conv2d_backward_input(dy, w, x_shape, stride=1, padding=0):
     """dy [N, K, P, Q], w [K, C, R, S]  ->  dx [N, C, H, W] = x_shape"""
-    (N, C, H, W), (K, C, R, S), (P, Q) = x_shape, w.shape, dy.shape[2:]
+    N, C, H, W = x_shape
+    K, C, R, S = w.shape
+    P, Q = dy.shape[2:]
     dy_rows = dy.transpose(0, 2, 3, 1).reshape(-1, K)  # [N P Q, K]
     dcols = (dy_rows @ w.reshape(K, C * R * S)).reshape(N, P, Q, C, R, S)
     dx = np.zeros((N, C, H + 2 * padding, W + 2 * padding), dtype=dy.dtype)
@@ -69,8 +58,6 @@ def conv2d_backward_input(dy, w, x_shape, stride=1, padding=0):
 
 
 SOLUTIONS = {
-    "gpu.one_output": one_output,
-    "gpu.linear_backward": linear_backward,
     "gpu.conv2d_direct": conv2d_direct,
     "gpu.im2col": im2col,
     "gpu.conv2d_backward_weights": conv2d_backward_weights,

@@ -3,9 +3,8 @@
 import numpy as np
 
 from labkit import reference
-from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
-from labkit_lessons.gpu.gradients_and_convolutions.exercises.shared import FLOAT64, costs
-from labkit_lessons.gpu.gradients_and_convolutions.wrong import linear_backward as wrong_linear
+from labkit.checks.lesson_files import FLOAT64, LIBRARIES, cases_of, costs, exercise
+from labkit_lessons.gpu.gradients.wrong import linear_backward as wrong_linear
 
 FC1 = "2 per multiply-add; the network's first fully connected layer, 32 images"
 

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 import torch
 
-from labkit import convnet, figures, hardware, reference
-from labkit.course.config import config
+from labkit import convnet, figures, hardware
 from labkit.datasets import cifar10
 from labkit.hardware import Machine
-from labkit.provenance import measured, published
+from labkit.provenance import published
+from labkit_lessons.gpu.what_an_accelerator_can_change import layer_speeds, photograph_answers
 from tests.notebooks.running import Run
 
 PREFIX = {"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
@@ -49,9 +49,9 @@ HERE = Machine(
 @pytest.fixture(scope="module")
 def lesson():
     with pytest.MonkeyPatch.context() as patch:  # no cell takes long for the sake of its clock
-        patch.setattr("timeit.timeit", Clock(0.5, 0.001))
+        patch.setattr(layer_speeds, "timeit", Clock(0.001))
         patch.setattr(hardware, "measure_this_machine", lambda *_: HERE)
-        return Run("01_gpu", "1_gradients_and_convolutions")
+        return Run("01_gpu", "3_what_an_accelerator_can_change")
 
 
 @pytest.fixture(scope="module")
@@ -66,12 +66,14 @@ def theirs():
 # --- the network and its agreement with PyTorch ---
 
 NETWORK, AGREEMENT = "def network(", "Same class as PyTorch"
+COSTS, MACHINES = "FLOP agree:", "[hardware.machine"
+EXPLAIN, STEP = "layer gains", "of its time in conv2"
 
 
 def agreement(said):
     """Images of the same class, whether all logits are near, and the accuracy in percent."""
-    same = re.search(r"Same class as PyTorch: (\d+) of 500 images", said)[1]
-    near = re.search(r"logits within 0.001: (True|False)", said)[1]
+    same = re.search(r"Same class as PyTorch: (\d+) of 500", said)[1]
+    near = re.search(r"scores within 0.001: (True|False)", said)[1]
     accuracy = re.search(r"Accuracy: ([\d.]+) %", said)[1]
     return int(same), near == "True", float(accuracy)
 
@@ -85,15 +87,18 @@ def test_the_network_agrees_with_pytorch(lesson, theirs):
     assert agreement(lesson.printed[lesson.cell(AGREEMENT)]) == expected
 
 
-def test_the_logits_come_from_the_learners_convolution(lesson, theirs):
-    def flipped(x, w, b, stride=1, padding=0):
-        return lesson.namespace["conv2d"](x, w[:, :, ::-1, ::-1], b, stride, padding)
+def test_the_scores_come_from_the_learners_windows(lesson, theirs, monkeypatch):
+    right_windows = lesson.namespace["im2col"]
 
-    said, namespace = lesson.again(NETWORK, AGREEMENT, conv2d=flipped)
-    logits, (expected, labels) = namespace["logits"], theirs
-    same = int((logits.argmax(axis=1) == expected.argmax(axis=1)).sum())
-    assert same < 400
-    assert agreement(said) == (same, False, pytest.approx(right(logits, labels), abs=0.05))
+    def upside_down(*args):
+        return right_windows(*args)[:, ::-1]
+
+    monkeypatch.setattr("labkit.last_right", lambda id: (upside_down, f"yours, {id}"))
+    said, namespace = lesson.again(NETWORK, AGREEMENT)
+    scores, (expected, labels) = namespace["scores"], theirs
+    same = int((scores.argmax(axis=1) == expected.argmax(axis=1)).sum())
+    assert "cut out by yours, gpu.im2col" in said and same < 400
+    assert agreement(said) == (same, False, pytest.approx(right(scores, labels), abs=0.05))
 
 
 def test_the_network_is_numpy_with_the_weights_it_is_given(lesson, monkeypatch):
@@ -110,36 +115,34 @@ def test_the_network_is_numpy_with_the_weights_it_is_given(lesson, monkeypatch):
     np.testing.assert_allclose(lesson.namespace["network"](x, weights), expected, atol=1e-4)
 
 
-def test_one_wrong_image_and_one_wrong_logit_are_seen(lesson, theirs):
-    logits, (expected, labels) = lesson.namespace["logits"].copy(), theirs
-    logits[3, expected[3].argmin()] += 2e-3
-    said, _ = lesson.again(AGREEMENT, logits=logits)
+def test_one_wrong_image_and_one_wrong_score_are_seen(lesson, theirs):
+    _, labels = theirs
+    real = lesson.namespace["network"]
+
+    def off_by(amount):
+        def network(x, weights):
+            scores = real(x, weights)
+            scores[3, scores[3].argmin()] += amount
+            return scores
+
+        return network
+
+    said, _ = lesson.again(AGREEMENT, network=off_by(2e-3))
     assert agreement(said)[:2] == (500, False)
-    logits[3, expected[3].argmin()] += 1e3
-    said, _ = lesson.again(AGREEMENT, logits=logits)
-    assert agreement(said) == (499, False, pytest.approx(right(logits, labels), abs=0.05))
+    said, namespace = lesson.again(AGREEMENT, network=off_by(1e3))
+    assert agreement(said) == (
+        490,
+        False,
+        pytest.approx(right(namespace["scores"], labels), abs=0.05),
+    )
 
 
-def test_the_nudging_sees_a_wrong_gradient(lesson):
-    good = lesson.namespace["linear_backward"]
-
-    def doubled(dy, x, w):
-        dx, dw, db = good(dy, x, w)
-        return dx, 2 * dw, db
-
-    said = lesson.printed[lesson.cell("As printed:")]
-    assert "linear_backward: True" in said and "Outer product: True" in said
-    said, _ = lesson.again("As printed:", linear_backward=doubled)
-    assert "linear_backward: False" in said and "Outer product: True" in said
-
-
-def test_one_window_is_what_the_first_line_makes_of_it(lesson):
-    X, K = lesson.namespace["X"], lesson.namespace["K"]
-    expected = reference.conv2d(X[None, None], K[None, None])[0, 0, 2, 2]
-    said = lesson.printed[lesson.cell("one window:")]
-    assert f"one window: {expected:g}\n" in said
-    said, _ = lesson.again("one window:", one_output=lambda x, w, b: x.size)
-    assert "one window: 9\n" in said
+def test_the_picture_frames_the_wrong_answers(capsys):
+    data = cifar10("sample")
+    answers = data.test.labels.copy()
+    answers[[3, 5]] = (answers[[3, 5]] + 1) % 10
+    photograph_answers.show(data, answers, range(2, 6))
+    assert "4 test photographs with the network's answers; 2 of" in capsys.readouterr().out
 
 
 # --- the counts: from the shapes, written down here once more ---
@@ -196,27 +199,32 @@ def least(cost, peak, bandwidth):
 
 
 def test_the_table_of_costs(lesson):
-    said = lesson.printed[lesson.cell("by hand agrees")]
-    assert "conv2 by hand agrees: True" in said
+    said = lesson.printed[lesson.cell(COSTS)]
+    assert "FLOP agree:  True" in said and "bytes agree: True" in said
     rows = re.findall(r"^(\w+) +([\d.]+ \w+) +([\d.]+ \w+) +([\d.]+)$", said, re.MULTILINE)
     assert [row[0] for row in rows] == list(step())
     for name, flops, traffic, intensity in rows:
         expected = step()[name]
         assert number(flops) == pytest.approx(expected[0], rel=0.005), name
         assert number(traffic) == pytest.approx(expected[1], rel=0.005), name
-        assert float(intensity) == pytest.approx(expected[0] / expected[1], abs=0.00501), name
+        assert float(intensity) == pytest.approx(expected[0] / expected[1], rel=0.005), name
 
 
 def test_the_table_of_costs_follows_the_network(lesson, monkeypatch):
-    """For twice the images twice the FLOP are printed, and the count by hand no longer agrees."""
+    """For twice the images twice the FLOP are printed, and the learner's count no longer agrees."""
     real = convnet.layer_costs
-    monkeypatch.setattr(convnet, "layer_costs", lambda batch, training: real(2 * batch, training))
-    said, namespace = lesson.again("by hand agrees")
-    assert "conv2 by hand agrees: False" in said
+    monkeypatch.setattr(convnet, "layer_costs", lambda batch: real(2 * batch))
+    said, namespace = lesson.again(COSTS)
+    assert "FLOP agree:  False" in said and "bytes agree: False" in said
     assert number(re.search(r"^relu1 +([\d.]+ \w+)", said, re.MULTILINE)[1]) == pytest.approx(
         2 * step()["relu1"][0], rel=0.005
     )
     assert namespace["share"] != lesson.namespace["share"]
+
+
+def test_a_wrong_count_of_the_learners_is_seen(lesson):
+    said, _ = lesson.again(COSTS, layer_cost=lambda x, w, b, y: (2 * y.size * w[0].size, 0))
+    assert "FLOP agree:  True" in said and "bytes agree: False" in said
 
 
 def test_multiply_adds_and_share(lesson):
@@ -230,7 +238,6 @@ def test_multiply_adds_and_share(lesson):
     assert lesson.namespace["share"] == pytest.approx(share, rel=1e-12)
 
 
-EXPLAIN = "predicted gain over the laptop"
 LAPTOP, T4, H200, H200_TF32 = (
     (768e9, 51.2e9),  # FLOP/s, B/s
     (8.1e12, 320e9),
@@ -245,46 +252,40 @@ def step_takes(machine):
 
 def test_the_guesses_meet_these_results(lesson, monkeypatch):
     gain = step_takes(LAPTOP) / step_takes(H200)
-    share = lesson.namespace["share"]
-    said = lesson.printed[lesson.cell(EXPLAIN)]
-    for result in ("6,128,896 multiply-adds", f"{share:.3g} %", f"{gain:.3g} times"):
-        assert f"result {result}" in said
     seen = []
     monkeypatch.setattr(figures, "guesses", seen.extend)
-    lesson.again(EXPLAIN, macs=77, share=88)
-    assert [float(result) for *_, result in seen] == [77, 88, pytest.approx(gain)]
+    lesson.again(COSTS, MACHINES, EXPLAIN, STEP, hardware=hardware, rates=dict.fromkeys(MACS))
+    results = {name: float(result) for name, _, result in seen}
+    assert results == {
+        "H200": pytest.approx(gain),
+        "multiply-adds": 6_128_896,
+        "convolutions": pytest.approx(lesson.namespace["share"]),
+    }
 
 
-def test_the_predicted_gains(lesson):
+def test_the_predicted_gains_of_layers(lesson):
     said = lesson.printed[lesson.cell(EXPLAIN)]
-    rows = re.findall(r"^(\w+(?: step)?) +([\d.]+)x +([\d.]+)x +([\d.]+)x *$", said, re.MULTILINE)
-    assert [row[0] for row in rows] == [*lesson.namespace["rates"], "whole step"]
+    rows = re.findall(r"^(\w+) +([\d.]+) +([\d.]+) +([\d.]+)$", said, re.MULTILINE)
+    assert [row[0] for row in rows] == ["conv1", "relu1", "conv2", "fc1"]
     for name, *gains in rows:
-        layers = step().values() if name == "whole step" else [step()[name]]
-        cpu = sum(least(cost, *LAPTOP) for cost in layers)
+        cpu = least(step()[name], *LAPTOP)
         for gain, machine in zip(gains, [T4, H200, H200_TF32], strict=True):
-            gpu = sum(least(cost, *machine) for cost in layers)
-            assert float(gain) == pytest.approx(cpu / gpu, abs=0.0501), name
+            assert float(gain) == pytest.approx(cpu / least(step()[name], *machine), rel=0.005)
 
 
-def test_the_table_of_machines_is_that_of_labkit():
-    """Figures and provenance words, as the course's one table of machines has them."""
-    source = config().course_root() / "chapters/01_gpu/source/gradients_and_convolutions/lesson.py"
-    text = source.read_text(encoding="utf-8")
-    for row, key in {"laptop": "laptop_cpu", "NVIDIA T4": "t4", "NVIDIA H200": "h200"}.items():
-        (cells,) = re.findall(
-            rf"^# \| {row}[^|]*\|([^|]*)\|([^|]*)\|([^|]*)\|$", text, re.MULTILINE
-        )
-        m = hardware.machine(key)
-        for said, figure in zip(
-            cells, (m.peak["fp32"], m.peak.get("tf32"), m.bandwidth), strict=True
-        ):
-            if figure is None:
-                assert not said.strip()
-                continue
-            amount, unit, word = re.match(r" ([\d.]+) ([kMGT]?)\w+/s \((\w+)", said).groups()
-            assert float(amount) * PREFIX[unit] == float(figure)
-            assert word == figure.word
+def test_the_steps_times_gains_and_shares(lesson):
+    rows = lesson.namespace["rows"]
+    assert [row[0] for row in rows] == ["laptop", "T4", "H200", "H200 in TF32"]
+    for (_, seconds, gain, share), machine in zip(rows, [LAPTOP, T4, H200, H200_TF32], strict=True):
+        takes = step_takes(machine)
+        assert float(seconds) == pytest.approx(takes)
+        assert float(gain) == pytest.approx(step_takes(LAPTOP) / takes)
+        assert float(share) == pytest.approx(100 * least(step()["conv2"], *machine) / takes)
+
+
+def test_the_gains_are_the_learners(lesson):
+    _, names = lesson.again(EXPLAIN, STEP, least_time=lambda *_: 2.0)
+    assert [float(row[2]) for row in names["rows"]] == [1, 1, 1, 1]
 
 
 def test_what_the_verdict_says_of_the_gains(lesson):
@@ -302,38 +303,7 @@ def test_what_the_verdict_says_of_the_gains(lesson):
 
 # --- the timings: on the test's clock they are exact ---
 
-TIMED, ROOFLINE = "matrix product:", "figures.roofline"
-
-
-def test_loops_and_product_are_timed(lesson, monkeypatch):
-    calls = []
-
-    def loops(x, w, b, stride=1, padding=0):
-        calls.append("loops")
-        return reference.conv2d(x, w, b, stride, padding)
-
-    def im2col(*args):
-        calls.append("im2col")
-        return lesson.namespace["im2col"](*args)
-
-    clock = Clock(0.5, 0.003, 0.001, 0.002)
-    monkeypatch.setattr("timeit.timeit", clock)
-    said, _ = lesson.again(TIMED, conv2d_direct=loops, im2col=im2col)
-    timed = len(clock.results)
-    assert timed >= 4 and calls[:timed] == ["loops"] + ["im2col"] * (timed - 1)
-    for y in clock.results:  # all of one convolution, the whole of it
-        np.testing.assert_allclose(y, clock.results[0], atol=1e-4)
-    assert clock.results[0].shape == (1, 32, 32, 32)
-    lines = said.splitlines()
-    assert "largest difference below 1e-4: True" in lines
-    assert f"loops:          {measured(0.5, 's')}" in lines
-    assert f"matrix product: {measured(0.001, 's')} - 500 times faster" in lines
-
-    monkeypatch.setattr("timeit.timeit", Clock(0.09, 0.03))
-    said, _ = lesson.again(TIMED, conv2d_direct=lambda *a: 1 + loops(*a), im2col=im2col)
-    assert "largest difference below 1e-4: False" in said
-    assert f"loops:          {measured(0.09, 's')}" in said
-    assert f"matrix product: {measured(0.03, 's')} - 3 times faster" in said
+ROOFLINE = "measure_layers"
 
 
 @pytest.mark.parametrize("seconds", [0.002, 0.5])
@@ -341,7 +311,8 @@ def test_the_rates_are_the_counts_over_the_clock(lesson, monkeypatch, seconds):
     shown, clock = [], Clock(3 * seconds, seconds, *[2 * seconds] * 18, seconds)
     monkeypatch.setattr(hardware, "measure_this_machine", lambda *_: HERE)
     monkeypatch.setattr(figures, "roofline", lambda *args: shown.append(args))
-    said, _ = lesson.again(ROOFLINE, timeit=clock)
+    monkeypatch.setattr(layer_speeds, "timeit", clock)
+    said, _ = lesson.again(ROOFLINE)
     ((machine, intensities, rates),) = shown
     assert machine is HERE
     assert str(HERE.peak["fp32"]) in said and str(HERE.bandwidth) in said
@@ -356,7 +327,8 @@ def test_the_rates_are_the_counts_over_the_clock(lesson, monkeypatch, seconds):
 def test_what_is_timed_is_each_layer_forward_and_backward(lesson, monkeypatch):
     clock = Clock(0.001)
     monkeypatch.setattr(hardware, "measure_this_machine", lambda *_: HERE)
-    lesson.again(ROOFLINE, timeit=clock)
+    monkeypatch.setattr(layer_speeds, "timeit", clock)
+    lesson.again(ROOFLINE)
     steps = [sorted(tuple(g.shape) for g in gradients) for gradients in clock.results]
     conv1, conv2, fc1 = (convnet.SHAPES[f"{n}.weight"] for n in ("conv1", "conv2", "fc1"))
     expected = [

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from labkit.convolutions import first_geometry, framed, im2col, output_size, windows
-from labkit_lessons.gpu.gradients_and_convolutions.wrong.conv2d_direct import one_inside_size
+from labkit_lessons.gpu.convolutions.wrong.conv2d_direct import one_inside_size
 
 # The windows [N,C,P,Q,R,S] in another order
 

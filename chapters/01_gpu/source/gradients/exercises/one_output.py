@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from labkit.checks.lesson_files import LIBRARIES, by_own_name, cases_of, exercise
-from labkit_lessons.gpu.gradients_and_convolutions.exercises.shared import FLOAT64, costs
-from labkit_lessons.gpu.gradients_and_convolutions.wrong import one_output as wrong_output
+from labkit.checks.lesson_files import FLOAT64, LIBRARIES, by_own_name, cases_of, costs, exercise
+from labkit_lessons.gpu.gradients.wrong import one_output as wrong_output
 
 
 def telling(rng: np.random.Generator, size: int) -> np.ndarray:

@@ -1,18 +1,25 @@
-"""Exercises gpu.conv2d_direct, gpu.im2col, and the two gradients of a convolution."""
+"""The exercises of lesson convolutions: a convolution, im2col, and the two gradients."""
 
 import numpy as np
 
 from labkit import convolutions
-from labkit.checks.lesson_files import LIBRARIES, WINDOWS, by_own_name, cases_of, exercise
+from labkit.checks.lesson_files import (
+    FLOAT64,
+    LIBRARIES,
+    WINDOWS,
+    by_own_name,
+    cases_of,
+    costs,
+    exercise,
+)
 from labkit.convolutions import IN_FLOAT32, SAME_SHAPES, SQUARE_IMAGE, TELLING_SIZES
 from labkit.gpu.judging.convolution_gradients import input_gradient, weight_gradients
 from labkit.reference import conv2d
-from labkit_lessons.gpu.gradients_and_convolutions import solutions
-from labkit_lessons.gpu.gradients_and_convolutions.exercises.shared import FLOAT64, costs
-from labkit_lessons.gpu.gradients_and_convolutions.wrong import conv2d_backward_input as wrong_dx
-from labkit_lessons.gpu.gradients_and_convolutions.wrong import conv2d_backward_weights as wrong_dw
-from labkit_lessons.gpu.gradients_and_convolutions.wrong import conv2d_direct as wrong_y
-from labkit_lessons.gpu.gradients_and_convolutions.wrong import im2col as wrong_cols
+from labkit_lessons.gpu.convolutions import solutions
+from labkit_lessons.gpu.convolutions.wrong import conv2d_backward_input as wrong_dx
+from labkit_lessons.gpu.convolutions.wrong import conv2d_backward_weights as wrong_dw
+from labkit_lessons.gpu.convolutions.wrong import conv2d_direct as wrong_y
+from labkit_lessons.gpu.convolutions.wrong import im2col as wrong_cols
 
 
 def normal(rng: np.random.Generator, size: tuple) -> np.ndarray:
@@ -221,3 +228,5 @@ conv2d_backward_input = exercise(
     dtype="same",
     **FLOAT64,
 )
+
+EXERCISES = [conv2d_direct, im2col, conv2d_backward_weights, conv2d_backward_input]

@@ -10,116 +10,6 @@ import numpy as np
 
 from tests.exercises.edits import edit, solution
 
-# --- gpu.one_output
-
-output = partial(edit, "gpu.one_output")
-output_without_bias = output("output_without_bias", " + b", "")
-bias_in_every_product = output("bias_in_every_product", "x * w) + b", "x * w + b)")
-bias_before_the_weights = output("bias_before_the_weights", "x * w) + b", "(x + b) * w)")
-output_minus_bias = output("output_minus_bias", "+ b", "- b")
-output_averaged = output("output_averaged", "np.sum", "np.mean")
-sums_before_products = output("sums_before_products", "np.sum(x * w)", "sum(x) * sum(w)")
-weights_added_on = output("weights_added_on", "x * w", "x + w")
-products_alone = output("products_alone", "np.sum(x * w)", "x * w")
-output_in_a_matrix = output("output_in_a_matrix", "np.sum(x * w)", "np.multiply.outer(x, w)")
-output_cut_off = output("output_cut_off", "return y", "return float(int(y))")
-output_of_four = output("output_of_four", "x * w", "x[:4] * w[:4]")
-
-
-def output_changes_x(x, w, b):
-    x *= w
-    return x.sum() + b
-
-
-def output_by_library(x, w, b):
-    import torch
-
-    return float(torch.dot(torch.from_numpy(x), torch.from_numpy(w))) + b
-
-
-_KEPT_BIAS = {}
-
-
-def output_keeps_its_bias(x, w, b):
-    return np.sum(x * w) + _KEPT_BIAS.setdefault(x.shape, b)
-
-
-def output_by_product(x, w, b):
-    return x @ w + b
-
-
-def output_in_a_loop(x, w, b):
-    y = b
-    for feature, weight in zip(x, w, strict=True):
-        y += feature * weight
-    return y
-
-
-# --- gpu.linear_backward
-
-linear = partial(edit, "gpu.linear_backward")
-dw_not_turned = linear("dw_not_turned", "dy.T @ x", "x.T @ dy")
-averages_over_the_batch = linear(
-    "averages_over_the_batch",
-    "return dx, dw, db",
-    "return dx / len(x), dw / len(x), db / len(x)",
-)
-outer_product_of_sums = linear(
-    "outer_product_of_sums", "dy.T @ x", "np.outer(dy.sum(axis=0), x.mean(axis=0))"
-)
-bias_from_one_image = linear("bias_from_one_image", "dy.sum(axis=0)", "dy[0]")
-bias_averaged = linear("bias_averaged", "dy.sum(axis=0)", "dy.mean(axis=0)")
-w_turned_as_well = linear("w_turned_as_well", "dy @ w", "dy @ w.T")
-dy_left_as_it_lies = linear("dy_left_as_it_lies", "dy.T @ x", "dy @ x")
-bias_along_the_wrong_axis = linear("bias_along_the_wrong_axis", "axis=0", "axis=1")
-
-
-def linear_scales_dy_in_place(dy, x, w):
-    dx = dy @ w
-    dy *= 1.0 + 1e-12
-    return dx, dy.T @ x, dy.sum(axis=0)
-
-
-def linear_by_library(dy, x, w):
-    from labkit.reference import linear_backward as borrowed
-
-    return borrowed(dy, x, w)
-
-
-def linear_in_half_the_digits(dy, x, w):
-    dy, x, w = (a.astype("float32") for a in (dy, x, w))
-    return dy @ w, dy.T @ x, dy.sum(axis=0)
-
-
-_KEPT_DW = {}
-
-
-def linear_keeps_dw(dy, x, w):
-    sizes = dy.shape, w.shape
-    if sizes not in _KEPT_DW:
-        _KEPT_DW[sizes] = dy.T @ x
-    return dy @ w, _KEPT_DW[sizes], dy.sum(axis=0)
-
-
-def linear_by_einsum(dy, x, w):
-    return [np.einsum("nk,kd->nd", dy, w), np.einsum("nk,nd->kd", dy, x), np.einsum("nk->k", dy)]
-
-
-def linear_image_by_image(dy, x, w):
-    dx, dw, db = np.zeros(x.shape), np.zeros(w.shape), np.zeros(len(w))
-    for n, k in np.ndindex(dy.shape):
-        dx[n] += dy[n, k] * w[k]
-        dw[k] += dy[n, k] * x[n]
-        db[k] += dy[n, k]
-    return dx, dw, db
-
-
-linear_in_pairs_of_images = linear(
-    "linear_in_pairs_of_images",
-    "dy.T @ x",
-    "sum(dy[i : i + 2].T @ x[i : i + 2] for i in range(0, len(x) - 1, 2)) + 0 * w",
-)
-
 # --- gpu.conv2d_direct
 
 direct = partial(edit, "gpu.conv2d_direct")
@@ -407,7 +297,7 @@ overwrites = pixels("overwrites", "+= dcols", "= dcols")
 crops_at_zero = pixels("crops_at_zero", "padding : padding + H, padding : padding + W", ":H, :W")
 flips_the_kernel = pixels("flips_the_kernel", "w.reshape", "w[:, :, ::-1, ::-1].reshape")
 one_output_channel = pixels(
-    "one_output_channel", "    (N, C", "    dy, w = dy[:, :1], w[:1]\n    (N, C"
+    "one_output_channel", "    N, C, H", "    dy, w = dy[:, :1], w[:1]\n    N, C, H"
 )
 input_changes_dy = pixels("input_changes_dy", "    return", "    dy -= 1\n    return")
 share_as_it_is = pixels("share_as_it_is", ".transpose(0, 3, 1, 2)", "")
@@ -491,37 +381,6 @@ def window_by_window_back(dy, w, x_shape, stride=1, padding=0):
 
 
 PLANTED = {
-    "gpu.one_output": [
-        (output_without_bias, "The bias b is missing"),
-        (bias_in_every_product, "The bias is added once for each feature"),
-        (bias_before_the_weights, "The bias is added to the features"),
-        (output_minus_bias, "The bias is taken away"),
-        (output_averaged, "The products are averaged"),
-        (sums_before_products, "are added up first, and then multiplied"),
-        (weights_added_on, "Each weight is added to its feature"),
-        (products_alone, "There is a number for each feature"),
-        (output_in_a_matrix, "Every feature meets every weight"),
-        (output_cut_off, "The digits behind the decimal point"),
-        (output_of_four, "x counts up to the first 4 entries"),
-        (output_keeps_its_bias, "kept from one call to the next"),
-        (output_changes_x, "changes its input x"),
-        (output_by_library, "torch"),
-    ],
-    "gpu.linear_backward": [
-        (dw_not_turned, "dw is transposed"),
-        (averages_over_the_batch, "divided by N once more"),
-        (outer_product_of_sums, "dw multiplies two sums"),
-        (bias_from_one_image, "db holds the first image only"),
-        (bias_averaged, "db is a mean over the images"),
-        (w_turned_as_well, "sums over two letters that are not the same"),
-        (dy_left_as_it_lies, "the letters in the middle are k and n"),
-        (bias_along_the_wrong_axis, "db adds up the outputs of each image"),
-        (linear_in_half_the_digits, "has dtype float32"),
-        (linear_in_pairs_of_images, "dy counts without the last entry along axis 0"),
-        (linear_keeps_dw, "kept from one call to the next"),
-        (linear_scales_dy_in_place, "changes its input dy"),
-        (linear_by_library, "labkit.reference"),
-    ],
     "gpu.conv2d_direct": [
         (kernel_flipped, "The kernel is flipped"),
         (stride_forgotten, "The windows move by one pixel"),
@@ -623,19 +482,7 @@ PLANTED = {
 # what is kept.
 _X, _W, _DY = np.ones((1, 1, 3, 3)), np.ones((2, 1, 2, 2)), np.ones((1, 2, 2, 2))
 _ONE = np.ones((1, 1, 1, 1))
-_THREE = np.arange(1.0, 4.0)
 RIGHT_ON = {
-    output_without_bias: (_THREE, _THREE, 0.0),
-    bias_before_the_weights: (_THREE, _THREE, 0.0),
-    output_minus_bias: (_THREE, _THREE, 0.0),
-    weights_added_on: (2 * np.ones(1), 2 * np.ones(1), 0.0),
-    products_alone: (np.ones(()), np.ones(()), 1.0),
-    output_in_a_matrix: (np.ones(()), np.ones(()), 1.0),
-    output_cut_off: (_THREE, _THREE, 1.0),
-    output_keeps_its_bias: (_THREE, _THREE, 1.0),
-    w_turned_as_well: (np.ones((2, 2)), np.ones((2, 2)), np.ones((2, 2))),
-    dy_left_as_it_lies: (np.ones((2, 2)), np.ones((2, 2)), np.ones((2, 2))),
-    linear_keeps_dw: (np.ones((3, 2)), np.ones((3, 7)), np.ones((2, 7))),
     bias_forgotten: (_X, _W, np.zeros(2), 1, 0),
     goes_right_with_p: (np.ones((1, 1, 3, 3)), _W, np.ones(2), 1, 0),
     direct_adds_to_what_it_keeps: (_X, _W, np.ones(2), 1, 0),
@@ -654,8 +501,6 @@ RIGHT_ON = {
     input_adds_to_what_it_keeps: (_DY, _W, _X.shape, 1, 0),
 }
 ALSO_RIGHT = {
-    "gpu.one_output": [output_by_product, output_in_a_loop],
-    "gpu.linear_backward": [linear_by_einsum, linear_image_by_image],
     "gpu.conv2d_direct": [output_by_output, all_windows_at_once],
     "gpu.im2col": [window_by_window, rows_by_index],
     "gpu.conv2d_backward_weights": [weights_tap_by_tap],
