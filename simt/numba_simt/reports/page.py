@@ -15,11 +15,14 @@ from numba_simt.watching.summary import Summary, plural
 
 STYLE = """
 :root { color-scheme: light dark; --line: #8884; --bar: #3d8bd447; }
-.error { --mark: #c0392b; } .warning { --mark: #b9770e; } .note { --mark: #2471a3; }
+.error { --mark: #b03024; } .warning { --mark: #8a5a00; } .note { --mark: #1f618d; }
+@media (prefers-color-scheme: dark) {
+  .error { --mark: #ff8f80; } .warning { --mark: #f0b95a; } .note { --mark: #7fb8e6; }
+}
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 80em; margin: 2em auto; padding: 0 1em; }
 table { border-collapse: collapse; font-size: 13px; } code, td { white-space: pre; }
 td, th { padding: 0 0.6em; text-align: right; } td.code { text-align: left; }
-tr.hit td.code { border-left: 3px solid var(--mark); }
+tr.hit td.code { box-shadow: inset 3px 0 var(--mark); }
 article { border-left: 4px solid var(--mark); padding: 0.2em 1em; margin: 0.6em 0; }
 article { background: color-mix(in srgb, var(--mark) 8%, transparent); max-width: 60em; }
 article { text-align: left; white-space: normal; }

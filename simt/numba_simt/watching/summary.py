@@ -48,7 +48,12 @@ class Summary:
 
     @property
     def verdict(self) -> str:
-        """What was found, in a line."""
+        """What was found, in a line, and whether the program raised."""
+        raised = self.ending.error if not self.ending.interrupted else None
+        return self._found + (f"; it raised {type(raised).__name__}" if raised else "")
+
+    @property
+    def _found(self) -> str:
         counts = Counter(one.severity for one in self.findings)
         said = [plural(counts[one], one) for one in SEVERITIES if counts[one]]
         places = len({(one.file, one.kernel) for one in self.findings})
