@@ -16,7 +16,7 @@ class Updates:
         self.found: dict[tuple[int, int], Update] = {}  # by array and line
         for record in records:
             if _reads(record):
-                self.races.add(_pair(record.array, record.line, record.other_line))
+                self.races.add(_pair(record))
             else:
                 self._note(record)
 
@@ -30,20 +30,21 @@ class Updates:
 
     def loses(self, record: HazardRecord) -> bool:
         """Whether two writes of the same value were computed from what another thread changes."""
-        array, line = record.array, record.line
+        array = record.array
+        line = record.line
         if (array, line) in self.found:
             return True
-        for store in self._stores(array, line):
-            for at in self.flow.stored_from(store):
-                if self._loads_from(at, array):
-                    read = self.flow.lines[at]
-                    if _pair(array, read, line) in self.races:
-                        return True
+        flow = self.flow
+        for store in flow.accesses(line, STORES, array):
+            for load in _loads_among(flow, flow.stored_from(store), array):
+                read = flow.lines[load]
+                if (array, *sorted((read, line))) in self.races:
+                    return True
         return False
 
     def is_read_as_well(self, record: HazardRecord) -> bool:
         """Whether another hazard tells of the same two lines, of which one reads."""
-        return _pair(record.array, record.line, record.other_line) in self.races
+        return _pair(record) in self.races
 
     def of(self, record: HazardRecord) -> Advice | None:
         """The cure of a race between two updates, or between one and another one's read."""
@@ -54,51 +55,65 @@ class Updates:
             if read not in self._lines_that_read():
                 return None
         updates = [self.found.get((record.array, line)) for line in lines]
-        return advice(self.flow, updates[0]) if all(updates) else None
+        if not all(updates):
+            return None
+        return advice(self.flow, updates[0])
 
     def _lines_that_read(self) -> set[int]:
         """The lines in which an update reads its element."""
         found = set()
         for update in self.found.values():
-            found |= {self.flow.lines[load] for load in update.loads}
+            for load in update.loads:
+                found.add(self.flow.lines[load])
         return found
 
-    def _stores(self, array: int, line: int) -> list[int]:
-        return self.flow.accesses(line, STORES, array)
-
     def _in_line(self, record: HazardRecord, line: int) -> Update | None:
-        """The update that this line of a race makes, if it makes one."""
-        for store in self._stores(record.array, line):
-            sources = self.flow.stored_from(store)
-            own = self._loads_of(store, sources)
-            others = [at for at in sources - own if self._loads_from(at, record.array)]
-            at_once = record.seen & SAME_ROUND or not self.flow.loop_around(store)
-            in_step = record.line == record.other_line and at_once
-            if own and (in_step or not others):
+        """The update that this line of a race makes, if it makes one.
+
+        What is also computed from other elements may be a scan or a tree, whose threads write one
+        element in different rounds; then a barrier is missing, and nothing is lost.
+        """
+        flow = self.flow
+        for store in flow.accesses(line, STORES, record.array):
+            sources = flow.stored_from(store)
+            own = _same_element(flow, store, sources)
+            others = _loads_among(flow, sources - own, record.array)
+            if own and (not others or self._at_once(record, store)):
                 return Update(store, own, False)
-            looked_at = self._looked_at(store)
+            looked_at = _same_element(flow, store, _deciding(flow, store))
             if looked_at and not others:
                 return Update(store, looked_at, True)
         return None
 
-    def _looked_at(self, store: int) -> frozenset[int]:
-        """Loads of the element on which it depends whether it is written."""
-        found = set()
-        for test in self.flow.decisions(store):
-            condition = self.flow.operand(test, "test")
-            found |= self.flow.computed_from(test, [condition])
-        return self._loads_of(store, found)
+    def _at_once(self, record: HazardRecord, store: int) -> bool:
+        """Whether threads wrote in one line, and in one round of its loop."""
+        if record.line != record.other_line:
+            return False
+        in_a_loop = self.flow.loop_around(store)
+        return not in_a_loop or bool(record.seen & SAME_ROUND)
 
-    def _loads_from(self, at: int, array: int) -> bool:
-        return self.flow.ops[at] in LOADS and self.flow.operand(at, "array") == array
 
-    def _loads_of(self, store: int, among: set[int]) -> frozenset[int]:
-        """Those of the instructions that load the element which the store writes."""
-        flow = self.flow
-        if flow.ops[store] != "ST":
-            return frozenset()
-        loads = (at for at in among if flow.ops[at] == "LD")
-        return frozenset(at for at in loads if flow.same_element(at, store))
+def _loads_among(flow: Flow, among: set[int], array: int) -> list[int]:
+    """Those of the instructions that load from the array."""
+    loads = [at for at in among if flow.ops[at] in LOADS]
+    return [at for at in loads if flow.operand(at, "array") == array]
+
+
+def _same_element(flow: Flow, store: int, among: set[int]) -> frozenset[int]:
+    """Those of the instructions that load the element which the store writes."""
+    if flow.ops[store] != "ST":
+        return frozenset()
+    loads = [at for at in among if flow.ops[at] == "LD"]
+    return frozenset(at for at in loads if flow.same_element(at, store))
+
+
+def _deciding(flow: Flow, store: int) -> set[int]:
+    """What it depends on whether the store is reached."""
+    found = set()
+    for test in flow.decisions(store):
+        condition = flow.operand(test, "test")
+        found |= flow.computed_from(test, [condition])
+    return found
 
 
 def _reads(record: HazardRecord) -> bool:
@@ -106,6 +121,7 @@ def _reads(record: HazardRecord) -> bool:
     return not (record.write and record.other_write)
 
 
-def _pair(array: int, line: int, other: int) -> tuple[int, int, int]:
-    """The pair of lines, whichever came first, and the array."""
-    return array, min(line, other), max(line, other)
+def _pair(record: HazardRecord) -> tuple[int, int, int]:
+    """The array and the pair of lines, whichever came first."""
+    lines = sorted((record.line, record.other_line))
+    return record.array, *lines
