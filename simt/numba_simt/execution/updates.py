@@ -1,33 +1,10 @@
-"""Elements that several threads read, change and write: lost updates, and the atomic for each."""
+"""Elements that several threads read, change and write, so that updates are lost."""
 
-import ast
 from collections.abc import Sequence
-from typing import NamedTuple
 
+from numba_simt.execution.atomic_calls import Advice, Update, advice
 from numba_simt.execution.flow import LOADS, STORES, Flow
 from numba_simt.execution.structs import SAME_ROUND, HazardRecord
-from numba_simt.ops import MATH2
-
-NAMES = {"ADD": "add", "SUB": "sub", "AND": "and_", "OR": "or_", "XOR": "xor"}
-NAMES |= {"MAX": "max", "MIN": "min", "fmax": "max", "fmin": "min"}
-NAMES |= {"own_fmax": "max", "own_fmin": "min", "own_maximum": "max", "own_minimum": "min"}
-ATOMIC_TYPES = ("int32", "int64", "uint32", "uint64", "float32", "float64")
-NOT_SUBTRACTED = ("int64", "uint64")  # cuda.atomic.sub takes none of these
-
-
-class Update(NamedTuple):
-    """A store of what was computed from the same element; or after a look at it (`checked`)."""
-
-    store: int
-    loads: frozenset[int]
-    checked: bool
-
-
-class Advice(NamedTuple):
-    """A cure of hazards.toml, and the call of cuda.atomic that does the update."""
-
-    cure: str
-    call: str
 
 
 class Updates:
@@ -35,155 +12,116 @@ class Updates:
 
     def __init__(self, flow: Flow, records: Sequence[HazardRecord]) -> None:
         self.flow = flow
-        self.races = {(r.array, frozenset((r.line, r.other_line))) for r in records if _reads(r)}
-        self.found: dict[tuple[int, int], Update] = {}
+        self.races: set[tuple] = set()  # of arrays and pairs of lines, of which one reads
+        self.found: dict[tuple[int, int], Update] = {}  # by array and line
         for record in records:
-            updates = [self._in_line(record, line) for line in (record.line, record.other_line)]
-            if all(updates) and not _reads(record):
-                for line, update in zip((record.line, record.other_line), updates, strict=True):
-                    self.found[record.array, line] = update
+            if _reads(record):
+                self.races.add(_pair(record))
+            else:
+                self._note(record)
+
+    def _note(self, record: HazardRecord) -> None:
+        """Keeps the updates of two threads that write one element."""
+        here = self._in_line(record, record.line)
+        there = self._in_line(record, record.other_line)
+        if here and there:
+            self.found[record.array, record.line] = here
+            self.found[record.array, record.other_line] = there
 
     def loses(self, record: HazardRecord) -> bool:
         """Whether two writes of the same value were computed from what another thread changes."""
-        if (record.array, record.line) in self.found:
+        array = record.array
+        line = record.line
+        if (array, line) in self.found:
             return True
-        return any(
-            (record.array, frozenset((self.flow.lines[load], record.line))) in self.races
-            for store in self._stores(record.array, record.line)
-            for load in self.flow.stored_from(store)
-            if self.flow.ops[load] in LOADS
-        )
+        flow = self.flow
+        for store in flow.accesses(line, STORES, array):
+            for load in _loads_among(flow, flow.stored_from(store), array):
+                read = flow.lines[load]
+                if (array, *sorted((read, line))) in self.races:
+                    return True
+        return False
 
     def is_read_as_well(self, record: HazardRecord) -> bool:
         """Whether another hazard tells of the same two lines, of which one reads."""
-        return (record.array, frozenset((record.line, record.other_line))) in self.races
+        return _pair(record) in self.races
 
     def of(self, record: HazardRecord) -> Advice | None:
         """The cure of a race between two updates, or between one and another one's read."""
         lines = [record.line, record.other_line]
-        updates = [self.found.get((record.array, line)) for line in lines]
-        written = [u for u, write in zip(updates, _writes(record), strict=True) if write]
-        if not all(written):
-            return None
         if _reads(record):
-            read_line = record.other_line if record.write else record.line
-            loads = {load for update in self.found.values() for load in update.loads}
-            if read_line not in {self.flow.lines[load] for load in loads}:
+            written, read = lines if record.write else reversed(lines)
+            lines = [written]
+            if read not in self._lines_that_read():
                 return None
-        return self._advice(written[0])
+        updates = [self.found.get((record.array, line)) for line in lines]
+        if not all(updates):
+            return None
+        return advice(self.flow, updates[0])
 
-    def _stores(self, array: int, line: int) -> list[int]:
-        return self.flow.accesses(line, STORES, array)
+    def _lines_that_read(self) -> set[int]:
+        """The lines in which an update reads its element."""
+        found = set()
+        for update in self.found.values():
+            for load in update.loads:
+                found.add(self.flow.lines[load])
+        return found
 
     def _in_line(self, record: HazardRecord, line: int) -> Update | None:
-        """The update that this line of a race makes, if it makes one."""
-        for store in self._stores(record.array, line):
-            sources = self.flow.stored_from(store)
-            own = self._loads_of(store, sources)
-            others = {
-                at
-                for at in sources - own
-                if self.flow.ops[at] in LOADS and self.flow.operand(at, "array") == record.array
-            }
-            at_once = record.seen & SAME_ROUND or not self.flow.loop_around(store)
-            in_step = record.line == record.other_line and at_once
-            if own and (in_step or not others):
+        """The update that this line of a race makes, if it makes one.
+
+        What is also computed from other elements may be a scan or a tree, whose threads write one
+        element in different rounds; then a barrier is missing, and nothing is lost.
+        """
+        flow = self.flow
+        for store in flow.accesses(line, STORES, record.array):
+            sources = flow.stored_from(store)
+            own = _same_element(flow, store, sources)
+            others = _loads_among(flow, sources - own, record.array)
+            if own and (not others or self._at_once(record, store)):
                 return Update(store, own, False)
-            for test in self.flow.decisions(store):
-                deciding = self.flow.computed_from(test, [self.flow.operand(test, "test")])
-                looked_at = self._loads_of(store, deciding)
-                if looked_at and not others:
-                    return Update(store, looked_at, True)
+            looked_at = _same_element(flow, store, _deciding(flow, store))
+            if looked_at and not others:
+                return Update(store, looked_at, True)
         return None
 
-    def _loads_of(self, store: int, among: set[int]) -> frozenset[int]:
-        """Those of the instructions that load the element which the store writes."""
-        return frozenset(
-            at
-            for at in among
-            if self.flow.ops[at] == "LD"
-            and self.flow.ops[store] == "ST"
-            and self.flow.same_element(at, store)
-        )
-
-    def _advice(self, update: Update) -> Advice:
-        dtype = self.flow.program.arrays[self.flow.operand(update.store, "array")].dtype.name
-        if dtype not in ATOMIC_TYPES:
-            return Advice("update_untyped", dtype)
-        name = self._looks_for(update) if update.checked else self._operation(update)
-        if name is None:
-            return Advice("update_otherwise", "cuda.atomic.cas")
-        negative = name == "sub" and dtype in NOT_SUBTRACTED
-        call = self._call(update.store, "add" if negative else name, negative)
-        return Advice("update_checked" if update.checked else "update", call)
-
-    def _looks_for(self, update: Update) -> str:
-        """The atomic that looks and writes in one: of m < x max, of x < m min, of equality cas."""
-        for test in self.flow.decisions(update.store):
-            at = self.flow.origin(test, self.flow.operand(test, "test"))
-            if at is not None and self.flow.ops[at] in ("LT", "LE"):
-                left = self.flow.origin(at, self.flow.operand(at, "a"))
-                return "max" if left in update.loads else "min"
-        return "cas"
-
-    def _operation(self, update: Update) -> str | None:
-        """The operation between the element and the rest, if cuda.atomic has it."""
-        flow = self.flow
-        at = flow.origin(update.store, flow.operand(update.store, "value"))
-        if at is None:
-            return None
-        op = flow.ops[at]
-        left, right = (self._is_element(at, name, update) for name in ("a", "b"))
-        if op == "SELECT":
-            return self._choice(at)
-        if op == "MATH2":
-            op = tuple(MATH2)[flow.operand(at, "function")]
-        usable = left or (right and op != "SUB")
-        return NAMES.get(op) if usable else None
-
-    def _is_element(self, at: int, name: str, update: Update) -> bool:
-        """Whether that operand of the instruction is the element as it was read."""
-        try:
-            operand = self.flow.operand(at, name)
-        except ValueError:
+    def _at_once(self, record: HazardRecord, store: int) -> bool:
+        """Whether threads wrote in one line, and in one round of its loop."""
+        if record.line != record.other_line:
             return False
-        return self.flow.origin(at, operand) in update.loads
-
-    def _choice(self, at: int) -> str | None:
-        """The larger or the smaller of two, as `max` and `min` compile."""
-        flow = self.flow
-        test = flow.origin(at, flow.operand(at, "test"))
-        if test is None or flow.ops[test] not in ("LT", "LE"):
-            return None
-        chosen = flow.expression(at, flow.operand(at, "a"))
-        sides = [flow.expression(test, flow.operand(test, name)) for name in ("a", "b")]
-        return {sides[0]: "min", sides[1]: "max"}.get(chosen)
-
-    def _call(self, store: int, name: str, negative: bool) -> str:
-        """`cuda.atomic.add(h, b, 1)`, in the names of the line; its name alone if that fails."""
-        call = f"cuda.atomic.{name}"
-        try:
-            (line,) = ast.parse(self.flow.program.lines[self.flow.lines[store]].text.strip()).body
-        except (SyntaxError, ValueError):
-            return call
-        target = getattr(line, "target", None) or getattr(line, "targets", [None])[0]
-        if not isinstance(target, ast.Subscript):
-            return call
-        value = "..."
-        if isinstance(line, ast.AugAssign):
-            value = ast.unparse(line.value)
-            value = f"-({value})" if negative else value
-        array, index = ast.unparse(target.value), ast.unparse(target.slice)
-        if isinstance(target.slice, ast.Tuple):
-            index = f"({index.strip('()')})"
-        comparand = "..., " if name == "cas" else ""
-        return f"{call}({array}, {index}, {comparand}{value})"
+        in_a_loop = self.flow.loop_around(store)
+        return not in_a_loop or bool(record.seen & SAME_ROUND)
 
 
-def _writes(record: HazardRecord) -> tuple[bool, bool]:
-    return bool(record.write), bool(record.other_write)
+def _loads_among(flow: Flow, among: set[int], array: int) -> list[int]:
+    """Those of the instructions that load from the array."""
+    loads = [at for at in among if flow.ops[at] in LOADS]
+    return [at for at in loads if flow.operand(at, "array") == array]
+
+
+def _same_element(flow: Flow, store: int, among: set[int]) -> frozenset[int]:
+    """Those of the instructions that load the element which the store writes."""
+    if flow.ops[store] != "ST":
+        return frozenset()
+    loads = [at for at in among if flow.ops[at] == "LD"]
+    return frozenset(at for at in loads if flow.same_element(at, store))
+
+
+def _deciding(flow: Flow, store: int) -> set[int]:
+    """What it depends on whether the store is reached."""
+    found = set()
+    for test in flow.decisions(store):
+        condition = flow.operand(test, "test")
+        found |= flow.computed_from(test, [condition])
+    return found
 
 
 def _reads(record: HazardRecord) -> bool:
     """Whether one of the two only reads."""
     return not (record.write and record.other_write)
+
+
+def _pair(record: HazardRecord) -> tuple[int, int, int]:
+    """The array and the pair of lines, whichever came first."""
+    lines = sorted((record.line, record.other_line))
+    return record.array, *lines
