@@ -8,6 +8,8 @@ can write: numbers and texts, and no pickle of the student's.
 
 Modules (written by tools/modules.py):
 
+calls            A function that runs in another process, called as if it were here: for judges that
+                 call it.
 closed_process   Starts a program in a closed room (closed_room.py), asks it, and ends it: it may
                  not be trusted.
 closed_room      A closed room for a program that may not be trusted: no network, no files of
