@@ -37,6 +37,7 @@ progress       `labkit progress`: what is solved, predicted and answered, lesson
 source/        A lesson's source, and what is made from it: two notebooks, a module of solutions.
 start          The start page: what there is to study, what is done, and what changed since it was
                opened.
+teaching/      Pages for whoever teaches the course, made from the lessons themselves.
 verify         `labkit build --check` and `labkit verify`: is everything stored as it should be?
 """
 

@@ -22,7 +22,8 @@ from tests.course.tiny_wheels import make_wheels
 NOTEBOOK = "01_gpu/1_tiny.ipynb"
 SOLVED = "01_gpu/solutions/1_tiny.ipynb"
 WHEELS = {"labkit-1-py3-none-any.whl", "numba_simt-1-py3-none-any.whl"}
-PAGES = {"START.md", "START.ipynb", "handout.json"}
+PAGES = {"START.md", "START.ipynb", "AI-TUTORS.md", "handout.json"}
+PLANS = {"PATHS.md", "plans/01_gpu/1_tiny.md"}
 
 
 @pytest.fixture
@@ -56,6 +57,13 @@ def test_a_folder_has_notebooks_and_what_to_do(ours, out, capsys):
     assert source_of(cell) == start and cell["cell_type"] == "markdown"
 
 
+def test_a_variant_bears_its_name(ours, out):
+    assert main(["handout", "--out", str(out), "--seed", "anna"]) == 0
+    made = Notebook.read(out / NOTEBOOK, NOTEBOOK)
+    assert made.course_metadata["variant"] == "anna"
+    assert "VARIANT = 'anna'" in source_of(made.code_cells[0])
+
+
 def test_only_the_first_cell_differs_and_nothing_is_shown_yet(ours, out):
     handout(ours, str(out))
     stored = Notebook.read(ours.chapters / NOTEBOOK, "stored")
@@ -78,7 +86,7 @@ def test_solutions_and_wheels_come_into_a_folder_of_the_teachers_own(ours, out):
     handout(ours, str(out), ["01_gpu/1_tiny"], solutions=True)
     assert names(out) == {NOTEBOOK, *PAGES}
     teachers = out.with_name("out-teacher")
-    assert names(teachers) == {SOLVED, "START.md", "handout.json", *WHEELS}
+    assert names(teachers) == {SOLVED, "START.md", "handout.json", *PLANS, *WHEELS}
     assert Notebook.read(teachers / SOLVED, "made").code_cells[1]["outputs"]
     start = (teachers / "START.md").read_text()
     assert "Do not share this folder. The folder of the class is `out`" in start

@@ -23,10 +23,11 @@ from labkit.course.handout.pages import (
 )
 from labkit.course.handout.payload import Files, build_wheels, data_file, files_of
 from labkit.course.source.lesson import Lesson
+from labkit.course.teaching.pages import teaching_pages
 from labkit.files import write_whole
 
 LIST = "handout.json"  # by its place, each file's SHA-256; two, while one replaces the other
-PAGES = ("START.md", "START.ipynb")
+PAGES = ("START.md", "START.ipynb", "AI-TUTORS.md")
 DO = "Nothing was written: name another folder with --out, or move away what is there."
 
 
@@ -50,7 +51,8 @@ def handout(
     teachers = place.with_name(f"{place.name}-teacher")
     refuse(place, [*PAGES, *_data(lessons), *_places(config, lessons, "learner")])
     if solutions:
-        refuse(teachers, ["START.md", *_places(config, lessons, "solution")])
+        pages = teaching_pages(config, lessons)
+        refuse(teachers, ["START.md", *pages, *_places(config, lessons, "solution")])
     files, wheels = _built(config)
     made = {name: data_file(files, name) for name in _data(lessons)}
     solved = wheels | teachers_page(place)
@@ -63,7 +65,7 @@ def handout(
     listed = [lesson for lesson in course.lessons() if f"{lesson.name}.ipynb" in there]
     made |= start_pages(listed)
     if solutions:
-        write(teachers, solved)
+        write(teachers, solved | pages)
     write(place, made)
     largest = max(len(data) for name, data in made.items() if name.endswith(".ipynb"))
     print(f"{place}: {_count(lessons)}, the largest notebook has {largest:,} bytes.")

@@ -138,14 +138,15 @@ def _cells(notebook: Notebook, first: str) -> Iterator[dict]:
 
 
 def start_pages(lessons: Sequence[Lesson]) -> Files:
-    """START.md of a class's folder with these lessons, and a notebook with the same text."""
+    """START.md of a class's folder with these lessons, a notebook of it, and rules for tutors."""
     text = TEXTS["handout"]["start"].format(lessons="".join(_row(lesson) for lesson in lessons))
     cell = {"cell_type": "markdown", "id": "start", "metadata": {}}
     cell["source"] = text.splitlines(keepends=True)
     content = {"cells": [cell], "metadata": {"kernelspec": KERNELSPEC}}
     content |= {"nbformat": 4, "nbformat_minor": 5}
     page = Notebook(Path("START.ipynb"), "START.ipynb", content)
-    return {"START.md": text.encode(), "START.ipynb": page.to_bytes()}
+    rules = TEXTS["handout"]["tutors"]["page"].encode()
+    return {"START.md": text.encode(), "START.ipynb": page.to_bytes(), "AI-TUTORS.md": rules}
 
 
 def teachers_page(folder: Path) -> Files:
