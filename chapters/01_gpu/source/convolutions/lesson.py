@@ -130,7 +130,7 @@ figures.convolution(X, K, p=2, q=2)
 def conv2d_direct(x, w, b, stride=1, padding=0):
     """x [N, C, H, W], w [K, C, R, S], b [K]  ->  y [N, K, P, Q]"""
     padded = np.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)))
-    N, C, H, W = padded.shape
+    N, _, H, W = padded.shape
     K, _, R, S = w.shape
     P, Q = (H - R) // stride + 1, (W - S) // stride + 1
     y = np.zeros((N, K, P, Q), dtype=x.dtype)
@@ -349,7 +349,7 @@ print(f"The product is {loops / product:.0f} times as fast.")
 # The loops enter Python once for each of 32,768 outputs.
 # The product enters it 9 times in `im2col`, once per tap, and then once, for all the arithmetic.
 # <!-- holds: args[1].shape[2] * args[1].shape[3] == 9 -->
-# In our runs, the times lay over a hundredfold apart.
+# How much that is worth, your run says: the arithmetic is the same.
 #
 # Now your guesses, and what two of the kernels see.
 # In the picture, a place is dark where the kernel answers, and white where the ReLU gives 0.

@@ -11,7 +11,7 @@ import numpy as np
 def conv2d_direct(x, w, b, stride=1, padding=0):
     """x [N, C, H, W], w [K, C, R, S], b [K]  ->  y [N, K, P, Q]"""
     padded = np.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)))
-    N, C, H, W = padded.shape
+    N, _, H, W = padded.shape
     K, _, R, S = w.shape
     P, Q = (H - R) // stride + 1, (W - S) // stride + 1
     y = np.zeros((N, K, P, Q), dtype=x.dtype)

@@ -211,8 +211,8 @@ least_time = check("gpu.least_time", least_time)
 # %% [markdown]
 # ## Check
 #
-# labkit counts a whole training step of 32 photographs by the same rules.
-# Does your function agree with it on the forward pass of `conv2`?
+# For a training step of 32 photographs, labkit's `layer_costs` counts every layer by the same rules, forwards and backwards.
+# Does your function agree with it on `conv2` forwards?
 
 # %%
 costs = {layer.name: layer for layer in convnet.layer_costs(batch=32)}
@@ -347,15 +347,16 @@ figures.guesses([("H200", gain_guess, rows[2][2]), *known])
 # For this step in float32, the roofline predicts about 90 times for an H200, and for a T4 only 8.
 # <!-- holds: 88 < float(rows[2][2]) < 92 and round(float(rows[1][2])) == 8 -->
 # These are predictions; no GPU was measured here ([what a GPU says](measured.md)).
-# Against slow code any factor appears: lesson 2's loops lost more than a hundred on one processor.
+# Against slow code any factor appears, as it did between lesson 2's loops and product on one processor.
 #
 # And the tensor cores, with 644 times the arithmetic?
-# They gain about 150.
+# The roofline predicts about 150 times.
 # <!-- holds: 148 < float(rows[3][2]) < 152 -->
 # Of the step's arithmetic, `conv2` has 80 %, but of the laptop's least time only 44 %: **more than half of that time moves bytes.**
 # <!-- holds: round(100 * costs["conv2"].flops.value / sum(cost.flops.value for cost in costs.values())) == 80 -->
 # <!-- holds: round(float(rows[0][3])) == 44 -->
-# That part gains only 94 times, so on the H200 in TF32 `conv2` takes 11 % of the step, and still faster arithmetic could save no more than that.
+# That part gains only 94 times.
+# So on the H200 in TF32 `conv2` takes 11 % of the step, and as it lies left of the ridge there, faster arithmetic would gain nothing more at all.
 # <!-- holds: round(float(rows[3][3])) == 11 -->
 #
 # ### Outside
@@ -380,7 +381,7 @@ figures.guesses([("H200", gain_guess, rows[2][2]), *known])
 # - A layer takes the longer of two times: its FLOP by the peak, and its bytes by the bandwidth.
 # - **Keep this rule: with fewer FLOP per byte than the ridge, only bandwidth helps; the ridge of an H200 is 14 in float32 and 103 in TF32, a ReLU has 0.1.**
 #   <!-- holds: [round(h200.ridge("fp32")), round(h200.ridge("tf32"))] == [14, 103] and round(costs["relu1"].intensity.value, 1) == 0.1 -->
-# - Most of a network's arithmetic can be in one place, and most of its time in another.
+# - Where most of the arithmetic is, need not be where most of the time goes.
 #
 # ## Quiz
 #
