@@ -26,7 +26,12 @@ static int run_block(Machine *m, Block *b, int *moved) {
     }
     s->turn = 0;
     if (waiting && waiting == b->warps_left) {
+        if (b->at_grid) return MORE;
         *moved = 1;
+        if (waits_for_grid(m, b)) {
+            b->at_grid = 1;
+            return MORE;
+        }
         return release(m, b);
     }
     return MORE;
@@ -44,12 +49,14 @@ static int run(Machine *m, int64_t budget) {
             if (!s->n_resident && s->next_block == blocks) return DONE;
             s->rounds = s->moved ? 0 : s->rounds + 1;
             if (s->moved) s->next_start = 1;
-            if (room && (!s->n_resident || s->rounds >= s->next_start)) {
+            const int all_wait = !s->moved && gathered(s);
+            if (all_wait && !room && release_grid(m) == FATAL) return FATAL;
+            if (room && (!s->n_resident || all_wait || s->rounds >= s->next_start)) {
                 if (!begin_block(m))
                     return stop(
                         m, (Hazard){
                                .kind = H_too_large, .line = m->code[0].line, .array = -1, .other_warp = -1});
-                s->next_start *= 2; // few blocks wait for each other; many would spin in vain
+                if (!all_wait) s->next_start *= 2; // few blocks wait for each other; many would spin in vain
             }
             s->at = s->moved = 0;
             s->budget -= 64 + m->local_bytes * s->warps_per_block / 2; // to fill a block's memory
