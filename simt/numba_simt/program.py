@@ -7,7 +7,6 @@ import numpy as np
 
 from numba_simt.errors import lacking
 
-
 RESIDENT = 1024  # blocks that run side by side: MAX_RESIDENT in c/machine.h
 
 
