@@ -8,7 +8,7 @@ from numba_simt.errors import UsageError
 
 IN_KERNELS = (
     *("threadIdx", "blockIdx", "blockDim", "gridDim", "grid", "gridsize", "laneid", "warpsize"),
-    *("shared", "local", "const", "atomic", "fp16", "libdevice"),
+    *("shared", "local", "const", "atomic", "fp16", "libdevice", "cg"),
     *("syncthreads", "syncthreads_count", "syncthreads_and", "syncthreads_or", "syncwarp"),
     *("threadfence", "threadfence_block", "threadfence_system"),
     *("shfl_sync", "shfl_up_sync", "shfl_down_sync", "shfl_xor_sync"),

@@ -84,7 +84,7 @@ INSTRUCTIONS = {
     **_alike("MMA", "result a b c", frozenset({"F16"})),
     **_alike("BARRIER", "", INT64),
     **_alike("BARRIER_COUNT BARRIER_AND BARRIER_OR", "result predicate", INT64),
-    **_alike("FENCE FENCE_BLOCK", "", INT64),
+    **_alike("FENCE FENCE_BLOCK GRIDSYNC", "", INT64),
     **_alike("IF TEST JZ", "test target", INT64),
     **_alike("ELSE ENDIF JOIN CONTINUE LOOPELSE ENDLOOP RET JMP", "none target", INT64),
     **_alike("BREAK", "frames target", INT64),

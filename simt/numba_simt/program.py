@@ -7,6 +7,8 @@ import numpy as np
 
 from numba_simt.errors import lacking
 
+RESIDENT = 1024  # blocks that run side by side: MAX_RESIDENT in c/machine.h
+
 
 class Alias(NamedTuple):
     """Memory of another array of the program, read as other elements."""
@@ -76,5 +78,10 @@ class Program:
     extents: tuple[tuple[int, int, int], ...]  # array, dimension, scalar register
     arrays: tuple[ArraySpec, ...]
     exceptions: tuple[Raised, ...]
+    cooperative: bool  # it needs all blocks of the grid at once
     specials: dict[str, int]  # "threadIdx.x": vector register r; "blockIdx.x": ~ scalar register
     prints: tuple[Print, ...] = ()
+
+    def max_cooperative_grid_blocks(self, blockdim: object, dynsmemsize: int = 0) -> int:
+        """How many blocks a grid may have that waits for all of them; here for every block."""
+        return RESIDENT

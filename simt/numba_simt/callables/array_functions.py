@@ -110,7 +110,8 @@ class ArrayFunctions(Functions):
             self.limit("it takes one array here, and reduces all of it: no axis, no numbers.")
         if isinstance(array.dtype, types.Record | types.Complex) and name in _ORDERED:
             self.limit(f"here it is not for arrays of {array.dtype}: write the loop.")
-        array = self._in_order(array)
+        if not name.startswith("arg"):  # an index counts along the rows
+            array = self._in_order(array)
         function = getattr(reductions, name)
         start = self._start(name, array.dtype)
         return self.inlined(function, [array] if start is None else [array, start])

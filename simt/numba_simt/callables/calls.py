@@ -1,6 +1,7 @@
 """Calls in a kernel: device functions, casts, and all that comes with a name."""
 
 import ast
+import builtins
 import inspect
 from collections.abc import Callable, Hashable
 from difflib import get_close_matches
@@ -55,6 +56,8 @@ _CUDA = {  # functions of numba.cuda
     "grid": Handler(Warps.grid, ("blockIdx",)),
     "gridsize": Handler(Warps.grid, ("gridDim",)),
     "syncthreads": Handler(Warps.effect, ("BARRIER",)),
+    "cg.this_grid": Handler(Warps.this_grid),
+    "cg.grid_group.sync": Handler(Warps.effect, ("GRIDSYNC",)),
     "threadfence": Handler(Warps.effect, ("FENCE",)),
     "threadfence_block": Handler(Warps.effect, ("FENCE_BLOCK",)),
     "threadfence_system": Handler(Warps.effect, ("FENCE",)),
@@ -92,6 +95,7 @@ _CUDA_FAMILIES = {  # cuda.atomic.add: the method takes the name, "add", first
     "fp16": Warps.cuda_fp16,
     "const": Warps.cuda_const,
 }
+_TAKEN = ("ndenumerate", "ndindex", "nditer")  # of NumPy, by Numba, and not here
 _MAKE_AN_ARRAY = "use cuda.shared.array or cuda.local.array"
 _CURES = {
     "zeros": _MAKE_AN_ARRAY,
@@ -177,13 +181,15 @@ class Calls(Closures):
         return value
 
     def _refuse_call(self, function: object, called: object, name: str) -> None:
+        taken = getattr(builtins, name, None) is called or name in _TAKEN
+        refuse = self.limit if taken else self.refuse
         if inspect.isfunction(called):
-            self.refuse(
+            refuse(
                 f"`{name}` is a function of the host, and a kernel can call device functions only: "
                 "put @cuda.jit(device=True) above it."
             )
         cure = _CURES.get(name, "write it out with numbers, loops and arrays")
-        self.limit(f"{self.describe(function)} cannot be called in a kernel: {cure}.")
+        refuse(f"{self.describe(function)} cannot be called in a kernel: {cure}.")
 
     def _device_function(
         self, node: ast.Call, called: object, arguments: list, named: dict

@@ -83,7 +83,8 @@ def choose_loop(called: str, ufunc: np.ufunc, kinds: tuple) -> tuple | None:
     Also the types it computes in and its result's; None where Numba refuses.
     """
     loop = None if types.float16 in kinds else ufunc_find_matching_loop(ufunc, kinds)
-    for row in _table()[called] if loop else ():
+    of_arrays = _table().get(called.replace("numpy.", "arrays."), [])
+    for row in (*_table()[called], *of_arrays) if loop else ():
         if row.operands and row.operands.issuperset(loop.inputs):
             return row.instruction, tuple(loop.inputs), loop.outputs[0]
     return None

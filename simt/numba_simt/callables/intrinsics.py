@@ -9,7 +9,7 @@ from numba.np.numpy_support import as_dtype
 from numba_simt.callables.python_functions import PythonFunctions
 from numba_simt.ops import ATOMICS, INSTRUCTIONS
 from numba_simt.reading.typing_rules import as_type, number
-from numba_simt.values import ARRAYS, Choice, Object, Value, View
+from numba_simt.values import ARRAYS, Choice, Cuda, Object, Value, View
 
 LOCAL = 512 * 1024  # bytes per thread, on every GPU of today
 ATOMIC_DIMENSIONS = 4  # for whose indices an atomic has operands
@@ -83,6 +83,11 @@ class Intrinsics(PythonFunctions):
         """cuda.syncthreads(), cuda.threadfence()"""
         self.emit(op)
         return Object(None)
+
+    def this_grid(self) -> Cuda:
+        """cuda.cg.this_grid(): all threads of the launch, which .sync() brings together"""
+        self.cooperative = True
+        return Cuda("cg.grid_group")
 
     def cuda_nanosleep(self, ns: Value) -> Object:
         """Nothing: the machine has no clock."""

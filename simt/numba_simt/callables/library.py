@@ -94,3 +94,53 @@ def log2_of_complex(z):
     """np.log2(z)"""
     natural = cmath.log(z)
     return complex(natural.real / LOG_2, natural.imag / LOG_2)
+
+
+def complex_less(a, b):
+    """a < b by the real parts, then by the imaginary ones"""
+    apart = a.real < b.real and a.imag == a.imag and b.imag == b.imag
+    return apart or (a.real == b.real and a.imag < b.imag)
+
+
+def complex_less_equal(a, b):
+    """a <= b in the same order"""
+    apart = a.real < b.real and a.imag == a.imag and b.imag == b.imag
+    return apart or (a.real == b.real and a.imag <= b.imag)
+
+
+def complex_greater(a, b):
+    """a > b in the same order"""
+    return complex_less(b, a)
+
+
+def complex_greater_equal(a, b):
+    """a >= b in the same order"""
+    return complex_less_equal(b, a)
+
+
+def complex_maximum(a, b):
+    """The greater one; the first NaN, if there is one"""
+    if a != a:
+        return a
+    return a if complex_greater_equal(a, b) and b == b else b
+
+
+def complex_minimum(a, b):
+    """The smaller one; the first NaN, if there is one"""
+    if a != a:
+        return a
+    return a if complex_less_equal(a, b) and b == b else b
+
+
+def complex_fmax(a, b):
+    """The greater one; of a NaN and a number, the number"""
+    if b != b:
+        return a
+    return a if complex_greater_equal(a, b) and a == a else b
+
+
+def complex_fmin(a, b):
+    """The smaller one; of a NaN and a number, the number"""
+    if b != b:
+        return a
+    return a if complex_less_equal(a, b) and a == a else b

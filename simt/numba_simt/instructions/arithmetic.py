@@ -142,7 +142,9 @@ class Arithmetic(Emitter):
         Python's own numbers are computed now.
         """
         if node not in OPERATORS:
-            self.refuse("kernels have no `is` and `in` (use ==) and no `@` (write the loops).")
+            self.refuse(
+                "kernels have no `is` (use ==), `in` of tuples alone, no `@` (write the loops)."
+            )
         symbol, function, instruction = OPERATORS[node]
         kinds, result = self.typing(symbol, function, *operands)
         if node is ast.Invert and result == types.boolean:

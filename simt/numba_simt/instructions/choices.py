@@ -120,7 +120,7 @@ def _views(array: View | Choice) -> tuple[View, ...]:
 
 def _without_gaps(axis: Axis) -> bool:
     """Whether it is whole, or a piece of neighbours."""
-    return axis.start is None or axis.step.constant == 1
+    return axis.start is None or getattr(axis.step, "constant", None) == 1
 
 
 def _tuple_type(value: tuple, kinds: tuple) -> object:

@@ -61,6 +61,7 @@ class Facts:
     forms: dict = field(default_factory=dict)  # key -> the arrays it may hold: View.form -> View
     changed: bool = False
     debug: bool = False  # cuda.jit(debug=True)
+    sources: dict = field(default_factory=dict)  # function -> Source, of those with unrolled loops
     undefined: Undefined | None = None
 
     def frame(self, key: object) -> None:
@@ -98,6 +99,7 @@ class Emitter:
         self.specials: dict[str, int] = {}
         self.prints: list[Print] = []
         self.exceptions: list[Raised] = []
+        self.cooperative = False  # it asks for the whole grid
         self.turns: dict[ast.AST, int] = {}  # variables of the compiler's own at a node
         self.used: dict[tuple[int, bool], int] = {}  # temporaries in use
         self._pools: dict[tuple[int, bool], list[int]] = defaultdict(list)

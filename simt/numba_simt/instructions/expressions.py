@@ -43,6 +43,8 @@ class Expressions(Names):
         """a + b"""
         left = self.compile(node.left)
         right = self.compile(node.right)
+        if isinstance(node.op, ast.Add) and isinstance(left, tuple) and isinstance(right, tuple):
+            return (*left, *right)
         return self.operate(type(node.op), left, right)
 
     def compile_UnaryOp(self, node: ast.UnaryOp) -> Value:
@@ -77,7 +79,24 @@ class Expressions(Names):
             return number(left != right)
         if _are_members(left, right) and type(operator) in _IDENTITIES:
             return number(_IDENTITIES[type(operator)] == (left.value is right.value))
+        if isinstance(operator, ast.In | ast.NotIn) and isinstance(right, tuple):
+            equal = [self._compare_two(ast.Eq(), left, item) for item in right]
+            found = self._joined_by(ast.BitOr, equal, number(False))
+            return self.invert(found) if isinstance(operator, ast.NotIn) else found
+        both = isinstance(left, tuple) and isinstance(right, tuple)
+        if both and isinstance(operator, ast.Eq | ast.NotEq):
+            equal = [number(len(left) == len(right))]
+            for pair in zip(left, right, strict=False):
+                equal.append(self._compare_two(ast.Eq(), *pair))
+            same = self._joined_by(ast.BitAnd, equal, number(True))
+            return self.invert(same) if isinstance(operator, ast.NotEq) else same
         return self.operate(type(operator), left, right)
+
+    def _joined_by(self, operator: type, truths: list[Value], start: Value) -> Value:
+        """All of them, or any, by & or |."""
+        for truth in truths:
+            start = self.operate(operator, start, truth)
+        return start
 
     def compile_BoolOp(self, node: ast.BoolOp, i: int = 0) -> object:
         """a and b: b if a else a; a or b: a if a else b."""

@@ -58,7 +58,7 @@ class Inlining(Expressions):
 
     def _scope_of_call(self, node: ast.Call, function: Callable, hidden: bool) -> Scope:
         """The scope of this call, the same in every pass; refuses recursion."""
-        text = pruned(function)
+        text = self.facts.sources.get(function) or pruned(function)
         caller = self.scope
         above = caller
         while above is not None:

@@ -16,6 +16,7 @@ from numba_simt.reading.pruning import outside
 from numba_simt.reading.typing_rules import as_type, number
 from numba_simt.values import ARRAYS, Closure, Cuda, Object, Value, Vector, View, rebuilt
 
+_MODULES = {"numba.cuda.libdevice": "libdevice", "numba.cuda.cg": "cg"}
 _PLACES = ("threadIdx", "blockIdx", "blockDim", "gridDim")
 _REGISTERS = {"laneid"} | {f"{place}.{axis}" for place in _PLACES for axis in "xyz"}
 
@@ -163,7 +164,7 @@ def _path_in_cuda(thing: object) -> str | None:
     if isinstance(thing, ModuleType):
         if thing.__name__ == "numba.cuda" or "STANDS_FOR_NUMBA_CUDA" in vars(thing):
             return ""
-        return "libdevice" if thing.__name__ == "numba.cuda.libdevice" else None
+        return _MODULES.get(thing.__name__)
     numba_cuda = sys.modules.get("numba.cuda")
     for name in IN_KERNELS if numba_cuda else ():  # after `from numba.cuda import grid`
         if vars(numba_cuda).get(name, numba_cuda) is thing:

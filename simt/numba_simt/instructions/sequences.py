@@ -35,6 +35,8 @@ class Sequences(Shapes):
         """The value, if a loop can run over it; refuses what Numba does not run over."""
         if isinstance(value, tuple):
             self.homogeneous(value)
+            if not value:
+                self.refuse("Numba cannot run over an empty tuple: it has no items to tell a type.")
         elif isinstance(value, ARRAYS):
             if not value.axes:
                 self.refuse(f"a loop cannot run over {self.describe(value)}: it has no axis.")

@@ -19,7 +19,7 @@ from numba_simt.launching.arguments import read_argument
 from numba_simt.launching.device_function import DeviceFunction
 from numba_simt.launching.grids import SHARED, Size, block_size, check_warps, grid_size
 from numba_simt.ops import ATOMICS, OP, column
-from numba_simt.program import Line, Program
+from numba_simt.program import RESIDENT, Line, Program
 from numba_simt.reading.signatures import Argument, fit
 
 OPTIONS = (  # they steer the hardware's compiler: no effect here
@@ -191,6 +191,7 @@ class LaunchConfiguration:
         program = self.kernel.compile(tuple(argument.type for argument in given))
         flat = [leaf for argument in given for leaf in argument.leaves()]
         self._check_shared_memory(program)
+        self._check_cooperative(program)
         self._check_read_only(program, flat)
         return program, given
 
@@ -210,6 +211,15 @@ class LaunchConfiguration:
             if argument.back is not None and outcome.completed:
                 np.copyto(argument.back, argument.value)
         return outcome
+
+    def _check_cooperative(self, program: Program) -> None:
+        """Refuses more blocks than can wait for each other."""
+        blocks = math.prod(self.grid)
+        if program.cooperative and blocks > RESIDENT:
+            self.kernel.refuse(
+                f"a kernel with this_grid() runs all its blocks at once, {RESIDENT:,} at most: the "
+                f"grid has {blocks:,}."
+            )
 
     def _check_shared_memory(self, program: Program) -> None:
         total = self.shared

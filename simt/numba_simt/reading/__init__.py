@@ -7,5 +7,7 @@ pruning       Branches that Numba leaves out before it looks at types: their tes
 signatures    Signatures given to `cuda.jit`: which one fits the arguments, and what they become.
 source        The source of a kernel, parsed.
 typing_rules  Numba's typing rules: what type an operation of numbers has.
+unrolling     Loops over literal_unroll(tuple): a copy of the body for each item, as each has its
+              own type.
 webs          Which of a function's reads of variables see which of its assignments.
 """

@@ -13,6 +13,7 @@ from numba_simt.instructions.emitter import Facts, Scope
 from numba_simt.program import Program
 from numba_simt.reading.pruning import pruned
 from numba_simt.reading.source import Source
+from numba_simt.reading.unrolling import Unroll, unrolled
 from numba_simt.translation.statements import Statements
 from numba_simt.values import Object, Value, View, is_number, register_type
 
@@ -25,24 +26,30 @@ def compile_kernel(function: Callable, argument_types: tuple, debug: bool = Fals
     `debug`: as cuda.jit(debug=True), a division by 0 of floats stops the kernel, too.
     """
     text = pruned(function)
+    sources: dict[Callable, Source] = {function: text}
     try:
-        return _compile(text, function, argument_types, debug)
+        while True:
+            try:
+                return _compile(sources, function, argument_types, debug)
+            except Unroll as unroll:
+                of, *loop = unroll.args
+                sources[of] = unrolled(*loop)
     except RecursionError:
         raise CompileError(
             f"`{text.name}` has an expression too deeply nested: split it.", text.filename
         ) from None
 
 
-def _compile(text: Source, function: Callable, argument_types: tuple, debug: bool) -> Program:
-    facts = Facts(debug=debug)
-    scope = Scope(text, function)
+def _compile(sources: dict, function: Callable, argument_types: tuple, debug: bool) -> Program:
+    facts = Facts(debug=debug, sources=sources)
+    scope = Scope(sources[function], function)
     for _ in range(PASSES):
         known = len(facts.bound)
         facts.changed = False
         facts.undefined = None
         compiler = Statements(facts, scope)
         scalar_arguments = declare_parameters(compiler, argument_types)
-        compiler.body(text.tree.body)
+        compiler.body(scope.source.tree.body)
         compiler.place(compiler.exit)
         compiler.emit("EXIT")
         settled = not facts.changed
@@ -124,6 +131,7 @@ def finished_program(compiler: Statements, scalar_arguments: list[tuple]) -> Pro
         extents=tuple(extents),
         arrays=tuple(compiler.arrays),
         exceptions=tuple(compiler.exceptions),
+        cooperative=compiler.cooperative,
         specials=compiler.specials,
         prints=tuple(compiler.prints),
     )

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Callable
 
 from numba_simt.reading.typing_rules import number
+from numba_simt.reading.unrolling import Unroll, is_unrolled
 from numba_simt.translation.assignments import Assignments
 from numba_simt.values import Range, Value
 
@@ -28,7 +29,7 @@ class Loops(Assignments):
 
     def compile_For(self, node: ast.For) -> bool:
         """for i in range(...): ..., and over the items of any sequence"""
-        items = self.hold(self.sequence(self.compile(node.iter)))
+        items = self.hold(self.sequence(self._run_over(node)))
         over_range = isinstance(items, Range)
         span = items if over_range else Range(number(0), self.count_of(items), number(1))
         count = self.counted(span)
@@ -46,6 +47,20 @@ class Loops(Assignments):
         key = (self.scope, node)
         self.rounds(key, self.going_on(count, key), run, count, self._else_of(node))
         return False
+
+    def _run_over(self, node: ast.For) -> object:
+        """What the loop runs over; one over items of several types is unrolled first."""
+        if not is_unrolled(node.iter):
+            return self.compile(node.iter)
+        items = self.compile(node.iter.args[0])
+        if not isinstance(items, tuple):
+            self.refuse(f"literal_unroll takes a tuple, not {self.describe(items)}.")
+        kinds = [self.type_of(item) for item in items]
+        if all(kind == kinds[0] for kind in kinds):
+            return items
+        if self.scope.closure:
+            self.limit("literal_unroll works outside of functions within a kernel: move it there.")
+        raise Unroll(self.scope.function, self.scope.source, node, len(items))
 
     def _else_of(self, node: ast.For | ast.While) -> Callable[[], object] | None:
         return (lambda: self.body(node.orelse)) if node.orelse else None

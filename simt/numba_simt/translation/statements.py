@@ -43,7 +43,7 @@ class Statements(Loops):
         """cuda.syncthreads(), or an atomic whose old value nobody wants"""
         before = len(self.code)
         value = self.compile(node.value)
-        if isinstance(value, Cuda):
+        if isinstance(value, Cuda) and not isinstance(node.value, ast.Call):
             name = ast.unparse(node.value)
             self.refuse(f"`{name}` does nothing without its brackets: write {name}().")
         if len(self.code) > before and OPS[self.code[-1][0]] in ATOMICS:
@@ -72,7 +72,19 @@ class Statements(Loops):
         kind = getattr(error, "value", None)
         if not (isinstance(kind, type) and issubclass(kind, Exception)):
             self.refuse(f"{self.describe(error)} cannot be raised: a class of exceptions can.")
-        return self.throw(kind, *self._said(node.exc.args if call else ()))
+        said = self._said(node.exc.args if call else ())
+        if self.facts.debug and self._in_device_function():
+            return self.throw(
+                SystemError, f"unknown error in native function: {kind.__name__}", *said
+            )
+        return self.throw(kind, *said)
+
+    def _in_device_function(self) -> bool:
+        """Whether Numba compiles this apart from the kernel: it forgets then what is raised."""
+        scope = self.scope
+        while scope.closure or scope.hidden:
+            scope = scope.parent
+        return scope.parent is not None
 
     def _said(self, nodes: Sequence[ast.expr]) -> list:
         """The arguments of an exception, which Numba's CUDA compiler must know."""

@@ -24,6 +24,21 @@ static void barrier_after_return(Machine *m, const Warp *w, int line, const Warp
     report(m, h);
 }
 
+static int has_predicate(const Instruction *in) { return in->op != OP_BARRIER && in->op != OP_GRIDSYNC; }
+
+// All warps of a block wait or have finished: do all wait in one line for the whole grid?
+static int waits_for_grid(const Machine *m, const Block *b) {
+    int line = -1;
+    for (int i = 0; i < b->n_warps; i++) {
+        const Warp *w = &b->warps[i];
+        if (w->state == FINISHED && i >= m->state->warps_per_block) continue; // a part that came to its end
+        if (w->state != AT_BARRIER) return 0;                                 // which `release` reports
+        if (m->code[w->pc].op != OP_GRIDSYNC || (line >= 0 && line != w->pc)) return 0;
+        line = w->pc;
+    }
+    return 1;
+}
+
 // All warps of a block wait or have finished: complete the barrier.
 static int release(Machine *m, Block *b) {
     State *s = m->state;
@@ -37,7 +52,7 @@ static int release(Machine *m, Block *b) {
             first = w;
         else if (first->pc != w->pc)
             return divergent_barrier(m, first, m->code[first->pc].line, w, __builtin_ctz(w->mask), in->line);
-        if (in->op != OP_BARRIER) count += __builtin_popcount(truth(w, in->o[BARRIER_predicate]) & w->mask);
+        if (has_predicate(in)) count += __builtin_popcount(truth(w, in->o[BARRIER_predicate]) & w->mask);
         threads += __builtin_popcount(w->mask);
     }
     const int line = m->code[first->pc].line;
@@ -60,7 +75,7 @@ static int release(Machine *m, Block *b) {
         if (w->state != AT_BARRIER) continue;
         const Instruction *in = &m->code[w->pc];
         w->sync_time = s->now;
-        if (in->op != OP_BARRIER)
+        if (has_predicate(in))
             set_all(w, in->o[BARRIER_result],
                     in->op == OP_BARRIER_COUNT ? count
                     : in->op == OP_BARRIER_AND ? count == threads
@@ -77,5 +92,34 @@ static int at_barrier(Machine *m, Warp *w, const Instruction *in) {
     if (w->alive != w->lanes) barrier_after_return(m, w, in->line, w, w->lanes & ~w->alive);
     if (m->watch) COUNT(m, in->line, barriers)++;
     w->state = AT_BARRIER;
+    return MORE;
+}
+
+// No block can go on: do all that there are wait for the whole grid?
+static int gathered(const State *s) {
+    for (int i = 0; i < s->n_resident; i++)
+        if (!s->resident[i]->at_grid) return 0;
+    return s->n_resident > 0;
+}
+
+// Every block of the grid has come: all go on, and what each did before is ordered before what follows.
+static int release_grid(Machine *m) {
+    State *s = m->state;
+    if (s->n_resident < s->next_block) { // some have ended, and will not come
+        const Warp *w = &s->resident[0]->warps[0];
+        Hazard h = hazard_at(H_divergent_barrier, w, __builtin_ctz(w->mask), m->code[w->pc].line);
+        int gone = 0;
+        while (gone < s->n_resident && s->resident[gone]->id == gone) gone++;
+        h.other_warp = gone * s->warps_per_block;
+        h.other_lane = 0;
+        return stop(m, h);
+    }
+    for (int i = 0; i < s->n_resident; i++) {
+        Block *b = s->resident[i];
+        if (release(m, b) == FATAL) return FATAL;
+        b->at_grid = 0;
+    }
+    for (int i = 0; i < s->n_resident; i++) s->resident[i]->grid_time = s->now;
+    s->idle = 0;
     return MORE;
 }

@@ -66,7 +66,7 @@ static void merge_all(const State *s, Clock **into, const Clock *from) {
 // Did everything that `t` stands for happen before this lane's access?  Else *who is a lane of t that did
 // not.
 static int ordered(const Warp *w, int lane, const Touch *t, int warps_per_block, int *who) {
-    if (!t->warp || !t->lanes) return 1;
+    if (!t->warp || !t->lanes || t->time < w->block->grid_time) return 1;
     const int other = t->warp - 1;
     uint32_t lanes = t->lanes;
     if (other == w->id) {

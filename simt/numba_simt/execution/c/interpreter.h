@@ -145,6 +145,7 @@ static int run_warp(Machine *m, Warp *w) {
             case OP_MMA: TRY(matrix_product(m, w, in))
             case OP_FENCE: fence(s, w, 0); break;
             case OP_FENCE_BLOCK: fence(s, w, 1); break;
+            case OP_GRIDSYNC:
             case OP_BARRIER:
             case OP_BARRIER_COUNT:
             case OP_BARRIER_AND:

@@ -25,7 +25,12 @@ static int run_block(Machine *m, Block *b, int *moved) {
     for (int i = 0; i < b->n_warps; i++) waiting += b->warps[i].state == AT_BARRIER;
     if (b->n_warps > s->warps_per_block && meet(m, b)) *moved = 1;
     if (waiting && waiting == b->warps_left) {
+        if (b->at_grid) return MORE;
         *moved = 1;
+        if (waits_for_grid(m, b)) {
+            b->at_grid = 1;
+            return MORE;
+        }
         return release(m, b);
     }
     return MORE;
@@ -50,12 +55,15 @@ static int run(Machine *m, int64_t budget) {
             if (look && look_for_circles(m, &circles) == FATAL) return FATAL;
             if (circles) s->rounds = 0;
             if (circles && !room && set_free(m) == FATAL) return FATAL;
-            if (room && (!s->n_resident || circles || s->rounds >= s->next_start)) {
+            const int all_wait = !s->moved && gathered(s);
+            if (all_wait && !room && release_grid(m) == FATAL) return FATAL;
+            if (room && (!s->n_resident || circles || all_wait || s->rounds >= s->next_start)) {
                 if (!begin_block(m))
                     return stop(
                         m, (Hazard){
                                .kind = H_too_large, .line = m->code[0].line, .array = -1, .other_warp = -1});
-                if (!circles) s->next_start *= 2; // few blocks wait for each other; many would spin in vain
+                // few blocks wait for each other; many would spin in vain
+                if (!circles && !all_wait) s->next_start *= 2;
             }
             s->at = s->moved = 0;
             s->budget -= 64 + m->local_bytes * s->warps_per_block / 2; // to fill a block's memory

@@ -116,7 +116,8 @@ struct Block {
     int32_t id, warps_left;
     int32_t n_warps; // and parts of warps
     int32_t room;    // for how many there is room in `grown`, if that is used
-    uint32_t sync_time;
+    uint32_t sync_time, grid_time; // the last barrier of the block, of the whole grid
+    int32_t at_grid;               // all its warps wait for the other blocks
     char *shared;
     Cell *shared_cells;
     Clock *known; // [warp]: what all its threads have acquired, by the last barrier
