@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from typing import NamedTuple, NoReturn
 
 from numba_simt import errors
+from numba_simt.execution.target import target
 from numba_simt.in_kernel import InKernel
 from numba_simt.launching.arrays import (  # noqa: F401
     as_cuda_array,
@@ -140,7 +141,6 @@ class Device(nullcontext):
     id = 0
     name = "SIMT machine"
     uuid = "SIMT-0"
-    compute_capability = (7, 5)
     supports_float16 = True
     supports_bfloat16 = False
     supports_fp8 = False
@@ -158,6 +158,11 @@ class Device(nullcontext):
     def __init__(self) -> None:
         super().__init__(self)
         self.device = self
+
+    @property
+    def compute_capability(self) -> tuple[int, int]:
+        """Of the GPU that launches stand for: see execution/target.py."""
+        return target().compute_capability
 
     def get_memory_info(self) -> MemoryInfo:
         """Bytes of this computer's memory."""
@@ -197,7 +202,9 @@ select_device = current_context
 
 def detect() -> bool:
     """Prints what there is; whether kernels can run."""
-    print("Found 1 CUDA devices\nid 0: SIMT machine, compute capability 7.5 [no GPU: simulated]")
+    major, minor = target().compute_capability
+    what = f"SIMT machine, compute capability {major}.{minor} [no GPU: simulated]"
+    print(f"Found 1 CUDA devices\nid 0: {what}")
     return True
 
 
