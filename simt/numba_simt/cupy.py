@@ -216,12 +216,15 @@ _Stream.null = _Stream()
 class _Device(devices.Device):
     """cupy.cuda.Device(0)"""
 
-    compute_capability = "".join(map(str, devices.CAPABILITY))
-
     def __init__(self, device: int = 0) -> None:
         super().__init__()
         if device:
             raise UsageError(f"The SIMT machine is device 0; there is no device {device}.")
+
+    @property
+    def compute_capability(self) -> str:
+        """As CuPy writes it: "75"."""
+        return "".join(map(str, super().compute_capability))
 
     use = devices.synchronize
 

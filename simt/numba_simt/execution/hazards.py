@@ -107,6 +107,8 @@ def _kind(record: HazardRecord, at: Places, cures: Cures | None) -> str | None:
         return None if cures.updates.is_read_as_well(record) and kind != "race" else kind
     if kind == "wrapping_index" and at.is_literal(record.other_write):
         return None
+    if kind == "waits_for_lane" and not waits_for_memory(at.program, record.index):
+        return None  # others go on, but this lane waits for nobody
     return kind
 
 

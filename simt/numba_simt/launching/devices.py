@@ -10,9 +10,9 @@ from contextlib import nullcontext
 from typing import NamedTuple
 
 from numba_simt import errors
+from numba_simt.execution.target import target
 from numba_simt.launching.grids import BLOCK, GRID, SHARED, THREADS
 
-CAPABILITY = (7, 5)
 RUNTIME = (13, 0)  # the CUDA whose names these are
 
 
@@ -74,8 +74,6 @@ class Device(nullcontext):
     id = 0
     name = "SIMT machine"
     uuid = "SIMT-0"
-    compute_capability = COMPUTE_CAPABILITY = CAPABILITY
-    COMPUTE_CAPABILITY_MAJOR, COMPUTE_CAPABILITY_MINOR = CAPABILITY
     supports_float16 = True
     supports_bfloat16 = False
     supports_fp8 = False
@@ -99,6 +97,15 @@ class Device(nullcontext):
         super().__init__(self)
         self.device = self
         self.deallocations = Deallocations()
+
+    @property
+    def compute_capability(self) -> tuple[int, int]:
+        """Of the GPU that launches stand for: see execution/target.py."""
+        return target().compute_capability
+
+    COMPUTE_CAPABILITY = compute_capability
+    COMPUTE_CAPABILITY_MAJOR = property(lambda self: self.compute_capability[0])
+    COMPUTE_CAPABILITY_MINOR = property(lambda self: self.compute_capability[1])
 
     def get_memory_info(self) -> MemoryInfo:
         """Bytes of this computer's memory."""
@@ -172,7 +179,9 @@ select_device = current_context
 
 def detect() -> bool:
     """Prints what there is; whether kernels can run."""
-    print("Found 1 CUDA devices\nid 0: SIMT machine, compute capability 7.5 [no GPU: simulated]")
+    major, minor = target().compute_capability
+    what = f"SIMT machine, compute capability {major}.{minor} [no GPU: simulated]"
+    print(f"Found 1 CUDA devices\nid 0: {what}")
     return True
 
 

@@ -61,6 +61,14 @@ def test_a_launch_asks_the_environment(monkeypatch):
         barrier_after_a_return[1, 32](np.zeros(20))
 
 
+def test_the_device_says_which_gpu_it_stands_for(monkeypatch, capsys):
+    assert cuda.get_current_device().compute_capability == (7, 5)
+    monkeypatch.setenv(target.CAPABILITY, "8.6")
+    assert cuda.get_current_device().compute_capability == (8, 6)
+    cuda.detect()
+    assert "compute capability 8.6" in capsys.readouterr().out
+
+
 def test_a_target_is_chosen_for_a_process():
     target.choose("6.0")
     assert target.target() == ((6, 0), False) and severities() == ["error"]

@@ -283,3 +283,20 @@ def test_what_may_go_on_goes_on(monkeypatch):
     assert out[0] == 900 * 32
     waits_with_a_counter[1, 1](np.zeros(1, np.int32), out)
     assert out[0] == 100_000
+
+
+@cuda.jit
+def one_lane_never_ends(x, out):
+    """The other lanes go on; what lane 5 does has no end, and waits for nobody."""
+    t = cuda.threadIdx.x
+    while t == 5:
+        pass
+    out[t] = x[t]
+
+
+def test_a_loop_without_end_in_one_lane():
+    seen = profile(one_lane_never_ends, 1, 32, X[:32], np.zeros(32, np.float32))
+    assert not seen.completed
+    assert [(h.kind, h.severity, h.thread[1][0]) for h in seen.hazards] == [
+        ("endless_loop", "error", 5)
+    ]

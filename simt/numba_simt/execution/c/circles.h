@@ -54,20 +54,23 @@ static int look_for_a_circle(Machine *m, Warp *w) {
     return result;
 }
 
-// Looks at every warp that runs. *all: whether all of them go in circles.
+// Looks at every warp that runs. *all: whether there are some that wait, and none that gets on.
 static int look_for_circles(Machine *m, int *all) {
     State *s = m->state;
+    int waiting = 0;
     *all = 1;
     for (s->at = 0; s->at < s->n_resident; s->at++) {
         Block *b = s->resident[s->at];
         for (s->turn = 0; s->turn < b->n_warps; s->turn++) {
             Warp *w = &b->warps[s->turn];
+            waiting |= w->state == RUNNING || w->state == AT_MEETING;
             if (w->state != RUNNING || w->stuck == s->writes) continue;
             if (*all && look_for_a_circle(m, w) == FATAL) return FATAL;
             *all &= w->state == RUNNING && w->stuck == s->writes;
         }
     }
     s->turn = 0;
+    *all &= waiting;
     return MORE;
 }
 
