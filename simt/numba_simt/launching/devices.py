@@ -97,8 +97,11 @@ class Device(nullcontext):
 
     def __init__(self) -> None:
         super().__init__(self)
-        self.device = self
+        self.device = self._device = self
         self.deallocations = Deallocations()
+
+    def __repr__(self) -> str:
+        return f"<CUDA device {self.id} '{self.name}'>"
 
     def get_memory_info(self) -> MemoryInfo:
         """Bytes of this computer's memory."""
