@@ -15,8 +15,12 @@ from numba_simt.errors import Missing, UsageError
 from numba_simt.launching import devices
 from numba_simt.launching.arrays import DeviceArray, is_cuda_array
 
+__version__ = "13.0.0"  # whose names are here
+is_available = devices.is_available
 _ARE_NUMPYS = """bool_ int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64
-    complex64 complex128 dtype pi e inf nan newaxis iinfo finfo isscalar result_type""".split()
+    complex64 complex128 dtype pi e inf nan newaxis iinfo finfo isscalar
+    result_type can_cast issubdtype generic number integer signedinteger unsignedinteger inexact
+    floating complexfloating""".split()
 _FUNCTIONS = """
     abs absolute add all allclose amax amin any append arange arccos arcsin arctan arctan2 argmax
     argmin argsort around array_equal atleast_1d atleast_2d average bincount bitwise_and

@@ -8,6 +8,9 @@ import math
 
 import numpy as np
 
+from numba_simt.in_kernel import InKernel
+
+cuda = InKernel("")  # inside a kernel: numba.cuda
 LOG_10, LOG_2 = math.log(10), math.log(2)
 
 
@@ -34,6 +37,16 @@ def nearest(y):
     if math.fabs(y - whole) == 0.5:
         return 2.0 * round(y / 2.0)
     return float(whole)
+
+
+def sincos(x):
+    """The sine and the cosine of x: cuda.libdevice.sincos(x)"""
+    return math.sin(x), math.cos(x)
+
+
+def sincospi(x):
+    """The sine and the cosine of pi x: cuda.libdevice.sincospi(x)"""
+    return cuda.libdevice.sinpi(x), cuda.libdevice.cospi(x)
 
 
 def reciprocal(x):

@@ -95,7 +95,7 @@ class Device(nullcontext):
 
     def __init__(self) -> None:
         super().__init__(self)
-        self.device = self
+        self.device = self._device = self
         self.deallocations = Deallocations()
 
     @property
@@ -106,6 +106,9 @@ class Device(nullcontext):
     COMPUTE_CAPABILITY = compute_capability
     COMPUTE_CAPABILITY_MAJOR = property(lambda self: self.compute_capability[0])
     COMPUTE_CAPABILITY_MINOR = property(lambda self: self.compute_capability[1])
+
+    def __repr__(self) -> str:
+        return f"<CUDA device {self.id} '{self.name}'>"
 
     def get_memory_info(self) -> MemoryInfo:
         """Bytes of this computer's memory."""

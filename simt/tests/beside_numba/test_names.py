@@ -57,6 +57,7 @@ def test_what_scripts_ask_of_the_host():
     device, context = cuda.get_current_device(), cuda.current_context()
     assert device.compute_capability == (7, 5) and device.MAX_THREADS_PER_BLOCK == 1024
     assert device.COMPUTE_CAPABILITY_MAJOR == 7 and device.MAX_SHARED_MEMORY_PER_BLOCK == 49152
+    assert "SIMT machine" in repr(cuda.gpus[0]) and cuda.gpus[0]._device.name == device.name
     assert context.get_memory_info().total >= context.get_memory_info().free > 0
     assert len(context.deallocations) == 0 and context.deallocations.clear() is None
     with cuda.defer_cleanup(), context.deallocations.disable(), cuda.gpus[0]:

@@ -238,3 +238,26 @@ def by_numba(space, name, *arguments):
     device = SimpleNamespace(compute_capability=(7, 5))
     with patch("numba.cuda.dispatcher.get_current_device", lambda: device):
         numbas.compile_ptx(space[name], tuple(map(typeof, arguments)), cc=(7, 5))
+
+
+def test_functions_of_libdevice_with_two_results():
+    @cuda.jit
+    def kernel(x, single, out):
+        i = cuda.grid(1)
+        out[i, 0], out[i, 1] = cuda.libdevice.sincos(x[i])
+        out[i, 2], out[i, 3] = cuda.libdevice.sincospi(x[i])
+        out[i, 4], out[i, 5] = cuda.libdevice.frexp(x[i])
+        out[i, 6], out[i, 7] = cuda.libdevice.modf(x[i])
+        single[i, 0], single[i, 1] = cuda.libdevice.sincosf(single[i, 0])
+        single[i, 2], single[i, 3] = cuda.libdevice.fast_sincosf(single[i, 2])
+
+    x = np.array([0.3, 1.75, -2.5, 8])
+    out, single = np.zeros((4, 8)), np.repeat(x[:, None], 4, 1).astype(np.float32)
+    kernel[1, 4](x, single, out)
+    turned = np.pi * x
+    for i, expected in enumerate(
+        (np.sin(x), np.cos(x), np.sin(turned), np.cos(turned), *np.frexp(x), *np.modf(x))
+    ):
+        np.testing.assert_allclose(out[:, i], expected, atol=1e-14)
+    for i, expected in enumerate((np.sin(x), np.cos(x)) * 2):
+        np.testing.assert_allclose(single[:, i], expected, atol=1e-6)
