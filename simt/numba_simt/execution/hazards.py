@@ -103,7 +103,7 @@ def _describe(record: HazardRecord, at: Places, contested: set[tuple[int, int]])
         scope=scope,
         address=element,
         count=record.count,
-        sentence=_TEXTS[_template(kind, record)].format(**words),
+        sentence=_TEXTS[_template(kind, record, at)].format(**words),
     )
 
 
@@ -150,15 +150,21 @@ def _exception(record: HazardRecord, at: Places) -> dict[str, str]:
     text = ", ".join(map(str, raised.arguments))
     place = f"In function {line.function!r}, file {line.filename}, line {line.number}, "
     place += f"tid={[*thread]} ctaid={[*block]}"
-    return {"error": raised.error.__name__, "numba": f"{place}: {text}" if text else place}
+    return {
+        "error": raised.error.__name__,
+        "text": text,
+        "numba": f"{place}: {text}" if text else place,
+    }
 
 
-def _template(kind: str, record: HazardRecord) -> str:
+def _template(kind: str, record: HazardRecord, at: Places) -> str:
     """Which template of hazards.toml says it."""
     if kind == "division_by_zero" and record.index:
         return "division_in_debug"
     if kind == "exception" and not record.length:
         return "exception_unheard"
+    if kind == "exception" and at.program.exceptions[record.index].error is RecursionError:
+        return "recursion"
     if kind == "deadlock" and record.other_warp >= 0:
         return "deadlock_in_warp"
     if kind == "inactive_lane":
