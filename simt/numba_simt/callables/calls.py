@@ -129,9 +129,7 @@ class Calls(Closures):
         function = self.compile(node.func)
         if any(keyword.arg is None for keyword in node.keywords):
             self.refuse("kernels cannot call with **: write the arguments one by one.")
-        arguments = []
-        for argument in node.args:
-            arguments += self._given(argument)
+        arguments = [*self.compile_items(node.args)]
         named = {keyword.arg: self.compile(keyword.value) for keyword in node.keywords}
         self.calling = node
         if isinstance(function, Closure):
@@ -170,15 +168,6 @@ class Calls(Closures):
         except TypeError as error:
             self.refuse(f"`{kind.__name__}`: {error}.")
         return tuple.__new__(kind, given.args)
-
-    def _given(self, argument: ast.expr) -> list | tuple:
-        """An argument, or the items of a tuple with a star."""
-        if not isinstance(argument, ast.Starred):
-            return [self.compile(argument)]
-        value = self.compile(argument.value)
-        if not isinstance(value, tuple):
-            self.refuse(f"a star is for tuples, not for {self.describe(value)}.")
-        return value
 
     def _refuse_call(self, function: object, called: object, name: str) -> None:
         taken = getattr(builtins, name, None) is called or name in _TAKEN

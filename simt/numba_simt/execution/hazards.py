@@ -122,7 +122,7 @@ def _describe(
     record: HazardRecord, kind: str, at: Places, cures: Cures | None, gpu: Target
 ) -> Hazard:
     """The hazard of a record."""
-    text = _TEXTS[_template(kind, record)]
+    text = _TEXTS[_template(kind, record, at)]
     scope = _scope(record, at) if kind in ("race", "same_value") else None
     element = _element(record, kind, at)
     words = _words(record, at) | {"element": element}
@@ -231,15 +231,21 @@ def _exception(record: HazardRecord, at: Places) -> dict[str, str]:
     text = ", ".join(map(str, raised.arguments))
     place = f"In function {line.function!r}, file {line.filename}, line {line.number}, "
     place += f"tid={[*thread]} ctaid={[*block]}"
-    return {"error": raised.error.__name__, "numba": f"{place}: {text}" if text else place}
+    return {
+        "error": raised.error.__name__,
+        "text": text,
+        "numba": f"{place}: {text}" if text else place,
+    }
 
 
-def _template(kind: str, record: HazardRecord) -> str:
+def _template(kind: str, record: HazardRecord, at: Places) -> str:
     """Which template of hazards.toml says it."""
     if kind == "division_by_zero" and record.index:
         return "division_in_debug"
     if kind == "exception" and not record.length:
         return "exception_unheard"
+    if kind == "exception" and at.program.exceptions[record.index].error is RecursionError:
+        return "recursion"
     if kind == "deadlock" and record.other_warp == record.warp:
         return "deadlock_in_warp"
     if kind == "inactive_lane":

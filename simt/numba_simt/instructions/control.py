@@ -68,7 +68,7 @@ class Control(Variables):
             self.line = line
             self.at = at
             del self.stack[depth:]
-            return False
+            return isinstance(node, ast.Return)
         finally:
             self.used = used
 
@@ -136,14 +136,14 @@ class Control(Variables):
         if framed:
             self.emit("ELSE", None, end)
 
-    def throw(self, error: type, *arguments: object) -> bool:
+    def throw(self, error: type, *arguments: object, stops: bool = False) -> bool:
         """raise error(*arguments): ends the threads that come here, without a word.
 
-        Under debug=True it stops the kernel, and the launch raises the error.
+        Under debug=True, and if `stops`, it stops the kernel, and the launch raises the error.
         """
         self.exceptions.append(Raised(error, arguments))
         number = len(self.exceptions) - 1
-        self.emit("RAISE", None, self.closing(), number, int(self.facts.debug))
+        self.emit("RAISE", None, self.closing(), number, int(stops or self.facts.debug))
         return True
 
     def throw_if(self, test: Value, error: type, *arguments: object) -> None:

@@ -63,6 +63,7 @@ class Facts:
     debug: bool = False  # cuda.jit(debug=True)
     sources: dict = field(default_factory=dict)  # function -> Source, of those with unrolled loops
     undefined: Undefined | None = None
+    endless: set = field(default_factory=set)  # functions whose calls of themselves end nowhere
 
     def frame(self, key: object) -> None:
         """From the next pass on this loop or call has a mask frame."""

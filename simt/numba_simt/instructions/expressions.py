@@ -1,7 +1,7 @@
 """Expressions of a kernel: operators, comparisons, conditions, tuples."""
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 
 from numba_simt.instructions.names import Names
@@ -160,5 +160,16 @@ class Expressions(Names):
         return self.read_variable(key)
 
     def compile_Tuple(self, node: ast.Tuple) -> tuple:
-        """a, b"""
-        return tuple(self.compile(item) for item in node.elts)
+        """a, b, *c"""
+        return tuple(self.compile_items(node.elts))
+
+    def compile_items(self, nodes: Sequence[ast.expr]) -> Iterator[object]:
+        """The values, with the items of a tuple that has a star."""
+        for node in nodes:
+            if not isinstance(node, ast.Starred):
+                yield self.compile(node)
+                continue
+            value = self.compile(node.value)
+            if not isinstance(value, tuple):
+                self.refuse(f"a star is for tuples, not for {self.describe(value)}.")
+            yield from value

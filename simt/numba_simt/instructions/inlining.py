@@ -8,9 +8,12 @@ from functools import cache
 from numba_simt.instructions.emitter import Scope
 from numba_simt.instructions.expressions import Expressions
 from numba_simt.reading.pruning import pruned
+from numba_simt.reading.source import Source
 from numba_simt.values import Object
 
 signature_of = cache(inspect.signature)
+MAX_CALLS = 5000  # that are inlined in one kernel
+DEPTHS = (24, 24, 10, 6, 5, 4)  # by the number of its own calls in a function
 
 
 class Inlining(Expressions):
@@ -31,8 +34,40 @@ class Inlining(Expressions):
         `return` leaves a frame that is there only if some lanes return before others. `hidden`: a
         function of our own library, whose lines the learner does not know.
         """
+        depth = self._depth(function)
+        if depth == self._deepest(function):
+            return self._too_deep(function, depth)
         scope = self._scope_of_call(node, function, hidden)
         return self.run_inline(scope, self.bound(scope, signature_of(function), arguments, named))
+
+    def _depth(self, function: Callable) -> int:
+        """How many calls of the function the current one stands in."""
+        depth = 0
+        scope = self.scope
+        while scope is not None:
+            depth += scope.function is function and not scope.closure
+            scope = scope.parent
+        return depth
+
+    def _deepest(self, function: Callable) -> int:
+        """How deeply its calls of itself are inlined: the more there are, the less deeply."""
+        text = self._source_of(function)
+        calls = [node for node in ast.walk(text.tree) if isinstance(node, ast.Call)]
+        own = sum(getattr(node.func, "id", "") == function.__name__ for node in calls)
+        if len(self.facts.scopes) > MAX_CALLS:
+            self.limit(f"more than {MAX_CALLS:,} calls of functions are inlined here: write loops.")
+        return DEPTHS[own] if own < len(DEPTHS) else DEPTHS[-1]
+
+    def _too_deep(self, function: Callable, depth: int) -> object:
+        """A call that is not followed: it stops the kernel; its value has the function's type."""
+        said = f"`{function.__name__}` calls itself more than {depth} times within each other"
+        self.throw(RecursionError, said, stops=True)
+        scope = self.scope
+        while scope.function is not function or scope.closure:
+            scope = scope.parent
+        if (scope, "return") not in self.facts.bound:
+            self.facts.endless.add(function.__name__)
+        return self.read_variable((scope, "return"))
 
     def run_inline(self, scope: Scope, given: dict[str, object]) -> object:
         """The body of a scope, with these values of its parameters."""
@@ -57,17 +92,15 @@ class Inlining(Expressions):
         return value
 
     def _scope_of_call(self, node: ast.Call, function: Callable, hidden: bool) -> Scope:
-        """The scope of this call, the same in every pass; refuses recursion."""
-        text = self.facts.sources.get(function) or pruned(function)
+        """The scope of this call, the same in every pass."""
+        text = self._source_of(function)
         caller = self.scope
-        above = caller
-        while above is not None:
-            if above.function is function:
-                self.limit(f"`{text.name}` calls itself, which is not supported: write a loop.")
-            above = above.parent
         hidden = hidden or caller.hidden
         new = Scope(text, function, caller, self.place_in_source(), hidden)
         return self.facts.scopes.setdefault((caller, node), new)
+
+    def _source_of(self, function: Callable) -> Source:
+        return self.facts.sources.get(function) or pruned(function)
 
     def inlined(self, function: Callable, values: Sequence) -> object:
         """A function of library.py in place of the call that is being compiled."""

@@ -69,9 +69,8 @@ class Names(Subscripts):
             self.refuse(f"{thing} is larger than the numbers of 64 bits that kernels have.")
         if isinstance(thing, tuple):
             return rebuilt(thing, (self.capture(item, name) for item in thing))
-        memory = getattr(thing, "memory", None)
-        if isinstance(memory, np.ndarray):
-            return self._device_array(memory, name)
+        if any(hasattr(type(thing), one) for one in ("copy_to_host", "memory")):
+            return self._device_array(thing.memory, name)
         if isinstance(thing, np.ndarray):
             return self._constant_array(thing, name)
         path = _path_in_cuda(thing)

@@ -79,6 +79,7 @@ def _constant(node: ast.expr, source: Source, function: Callable) -> object:
         return None
 
 
+@lru_cache(maxsize=256)
 def _tests(tree: ast.FunctionDef) -> list[ast.expr]:
     """The conditions of a function's own branches."""
     nodes = [node for part in tree.body for node in own_nodes(part)]

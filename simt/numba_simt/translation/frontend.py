@@ -47,6 +47,7 @@ def _compile(sources: dict, function: Callable, argument_types: tuple, debug: bo
         known = len(facts.bound)
         facts.changed = False
         facts.undefined = None
+        facts.endless.clear()
         compiler = Statements(facts, scope)
         scalar_arguments = declare_parameters(compiler, argument_types)
         compiler.body(scope.source.tree.body)
@@ -55,6 +56,11 @@ def _compile(sources: dict, function: Callable, argument_types: tuple, debug: bo
         settled = not facts.changed
         if facts.undefined and settled and known == len(facts.bound):
             compiler.scope, compiler.line = facts.undefined.args
+            for name in sorted(facts.endless):
+                compiler.refuse(
+                    f"`{name}` calls itself, and no call of it ends as far as the compiler sees: "
+                    "return without a call first, in a branch of its own."
+                )
             compiler.refuse("a variable is read here that nothing assigned before: assign it.")
         if settled and not facts.undefined:
             return finished_program(compiler, scalar_arguments)

@@ -107,9 +107,11 @@ class Statements(Loops):
 
     def compile_Return(self, node: ast.Return) -> bool:
         """return, return value"""
+        calls = [i for i, construct in enumerate(self.stack) if construct.kind == "call"]
+        if calls:
+            self.stack[calls[-1]].returns = True
         value = Object(None) if node.value is None else self.compile(node.value)
         last = node is self.scope.source.tree.body[-1]
-        calls = [i for i, construct in enumerate(self.stack) if construct.kind == "call"]
         if not calls:
             if value != Object(None):
                 self.refuse("a kernel returns nothing: write the result into an array.")
@@ -118,7 +120,6 @@ class Statements(Loops):
             return True
         call = calls[-1]
         self.assign((self.scope, "return"), value)
-        self.stack[call].returns = True
         if not last:
             self.leave_early(call)
         return True

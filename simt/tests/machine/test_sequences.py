@@ -72,7 +72,7 @@ def indexed_tuples(x, out):
         out[0] += i * t[i]
     u = t[1:] + (5.0,)  # noqa: RUF005
     out[1] = u[2] + len(u) + u[-1]
-    out[2] = t[::-1][0]
+    out[2] = t[::-1][0] + max(*t, 5) + (1, *t)[3]
 
 
 def compared_tuples(x, out):
