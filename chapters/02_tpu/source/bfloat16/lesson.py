@@ -500,7 +500,7 @@ print("within the bound:", bool((abs(unit - printed) <= bound).all()))
 
 # %% [markdown]
 # **Verdict on C03: holds if "the TPU's" is struck out.**
-# It is every machine's gradient: the same sum of outer products as in [C02](../01_gpu/1_gradients_and_convolutions.ipynb#C02), one matrix product $\mathrm{d}a^T x$.
+# It is every machine's gradient: the same sum of outer products as in [C02](../01_gpu/1_gradients.ipynb#C02), one matrix product $\mathrm{d}a^T x$.
 # A machine chooses the layout, which changed no bit here, since k kept its order; and the number format, which changes the rounding, within a bound that we can state.
 # <!-- holds: np.sum(unit != turned.T) == 0 -->
 # <!-- holds: np.sum(unit != printed) > 0 -->

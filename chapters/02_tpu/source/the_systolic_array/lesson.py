@@ -32,7 +32,7 @@
 # - choose what should stay in place: weights, sums or inputs;
 # - feed a convolution to the grid, and tell what that costs.
 #
-# You need NumPy, and from [lesson 1 of chapter 01](../01_gpu/1_gradients_and_convolutions.ipynb) the idea that a convolution is a matrix product.
+# You need NumPy, and from [lesson 2 of chapter 01](../01_gpu/2_convolutions.ipynb) the idea that a convolution is a matrix product.
 
 # %% tags=["setup"]
 # The setup cell: written by labkit build.
@@ -267,7 +267,7 @@ Stepper(run, "y = a @ w, weight-stationary")
 # And after loading, the grid holds in every cycle the sums of `stream`.
 # ### A convolution has no matrix. Where do its rows come from?
 #
-# Lesson 1 of chapter 01 laid every window of an image out as a row: im2col.
+# Lesson 2 of chapter 01 laid every window of an image out as a row: im2col.
 # The matrix holds each pixel up to nine times.
 # But the grid needs a row only in the cycle in which it enters.
 # So nobody has to write the matrix: one **computes the address** of the element that is due.

@@ -36,7 +36,7 @@
 # - turn a layer into integers;
 # - prove that no image can overflow a sum.
 #
-# You need [convolutions](../01_gpu/1_gradients_and_convolutions.ipynb), but no hardware design.
+# You need [convolutions](../01_gpu/2_convolutions.ipynb), but no hardware design.
 
 # %% tags=["setup"]
 # The setup cell: written by labkit build.
