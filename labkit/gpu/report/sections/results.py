@@ -24,7 +24,8 @@ from labkit.gpu.training.tensors import launch
 from labkit.provenance import counted
 
 LESSONS = (
-    "threads_blocks_and_memory",
+    "a_first_kernel",
+    "memory_and_warps",
     "tiles",
     "convolution_kernels",
     "debugging_and_profiling",
