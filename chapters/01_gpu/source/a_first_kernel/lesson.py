@@ -52,7 +52,7 @@
 # Each round becomes a **thread**, which knows its number `i`.
 # The body of the loop becomes a **kernel**: the function that every thread runs.
 #
-# In a notebook, `@cuda.jit` above a function makes it a kernel.
+# `@cuda.jit` above a function makes it a kernel.
 # On a machine with an NVIDIA GPU, `cuda` is Numba's and compiles the kernel for that GPU.
 # Elsewhere `cuda` is the course's SIMT machine (single instruction, multiple threads), which runs the same source on your CPU and counts what it does.
 #
@@ -152,6 +152,7 @@ pictures.thread_map(grid=3, block=4, shape=10)
 # The picture does not show threads 2 and 3 of block 2.
 # Their numbers are 10 and 11, and the last element is number 9.
 # A **guard** stops them: an `if`, under which the work stands.
+# (In a kernel you have numbers, arrays with `.size` and `.shape`, `if`, loops, `min` and `max`, but no lists.)
 #
 # **Exercise `gpu.relu_kernel`.**
 # Write the guard and the work of one thread, with `zero` for the 0.
@@ -178,7 +179,7 @@ def relu_kernel(x, y):
 relu_kernel = check("gpu.relu_kernel", relu_kernel)
 
 # %% [markdown]
-# Without the guard, what would the 84 threads of the beginning do?
+# Without the guard, what would the 84 threads from the beginning of this lesson do?
 # `profile` launches a kernel on the SIMT machine, which looks at every access.
 # What it finds is in `hazards`.
 
@@ -200,7 +201,7 @@ print(found[0] if found else "No hazard found.")
 # **The 84 threads read what lies behind the array, and write behind it.**
 # A GPU may do both without a word, and whatever stood there is lost.
 # So a kernel needs its guard even if all results are right.
-# Add it to `without_guard`, and run the cell again.
+# Add the guard to `without_guard`, and run the cell again.
 #
 # ### Rows and columns
 #
@@ -222,9 +223,8 @@ pictures.thread_map(grid=(2, 2), block=(4, 2), shape=(4, 8))
 #
 # `cuda.grid(2)` computes both, and gives x first: 5, 2.
 # But a matrix wants its row first: this thread's element is `a[2, 5]`.
-# This is where most first kernels go wrong.
 #
-# Our matrix will hold photographs, with a row for each colour: row 0 is the red of all pixels.
+# Our matrix will hold photographs, with three rows for each: its red, its green and its blue.
 # Each row gets a scale and a shift of its own:
 #
 # $$b_{rc} = a_{rc} \cdot \mathrm{scale}_r + \mathrm{shift}_r$$
@@ -257,7 +257,7 @@ scale_rows = check("gpu.scale_rows", scale_rows)
 # ## Check
 #
 # Does it work on real photographs?
-# `photos` holds 100 of them: 300 rows of 1,024 pixels, with values from 0 to 255.
+# `photos` holds 100 of them, so 300 rows of 1,024 pixels, with values from 0 to 255.
 # With a scale of -1 and a shift of 255, black becomes white, as on a photographic negative.
 # `math.ceil` rounds up, so that the last pixels get a block, too.
 
@@ -290,7 +290,7 @@ print("ReLU as by NumPy:", np.allclose(positive, np.maximum(expected, 0), atol=1
 # For 300 elements, 84 of 384 threads have no work, more than a fifth.
 # For the 307,200 numbers of our photographs, all threads have work, because they fill 2,400 blocks exactly.
 # <!-- holds: 128 * math.ceil(x.size / 128) - x.size == 84 and photos.size == 2_400 * 128 -->
-# In the worst case, 127 threads of the last block have none, which matters only in small arrays.
+# At worst, 127 threads of the last block have none, which matters only in small arrays.
 #
 # What does one thread with work have to do?
 # The next cell compiles two kernels for a T4, the GPU of free Colab notebooks: a ReLU with `zero`, and one with a plain `0`.
@@ -361,8 +361,7 @@ figures.guesses(
 # compute-sanitizer --tool memcheck python my_script.py
 # ```
 #
-# Of our 84 threads, it would name those that read or write outside, each with its block and thread.
-# It was not run here.
+# It would name our 84 threads, each with its block; it was not run here.
 # We left out grids with a third axis, which work in the same way.
 #
 # ## Recap

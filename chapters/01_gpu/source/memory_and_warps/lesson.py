@@ -11,7 +11,7 @@
 #   labkit:
 #     title: Memory and warps
 #     number: 5
-#     minutes: 60
+#     minutes: 50
 #     needs: [numba]
 #     able: tell what a warp asks of memory, and what an `if` costs; share data within a block; write a tree sum without a race
 #     runs_on: the same
