@@ -28,6 +28,7 @@ LESSONS = (
     "memory_and_warps",
     "tiles",
     "convolution_kernels",
+    "convolution_kernels_backwards",
     "debugging_and_profiling",
     "training",
 )
