@@ -9,6 +9,7 @@ import pytest
 LONG_LESSONS = {
     "what_limits_a_kernel": "01_gpu/7_what_limits_a_kernel",
     "convolution_kernels": "01_gpu/8_convolution_kernels",
+    "convolution_kernels_backwards": "01_gpu/9_convolution_kernels_backwards",
     "debugging_and_profiling": "01_gpu/10_debugging_and_profiling",
     "training": "01_gpu/12_training",
     "bfloat16": "02_tpu/2_bfloat16",

@@ -36,7 +36,7 @@ def thread_map(
 
     Thread (x, y) = cuda.grid(2) touches `cell(x, y)`, a row and a column. With `accesses` the cells
     are those really touched, of an array that starts its allocation.
-    (Lesson threads_blocks_and_memory.)
+    (Lesson a_first_kernel.)
     """
     blocks_across, blocks_down = touched.across_and_down(grid)
     threads_across, threads_down = touched.across_and_down(block)
@@ -47,7 +47,8 @@ def thread_map(
         touches = touched.touches_of_rule(grid, block, cell)
     cells = touched.cells(touches, rows, columns)
     names = _thread_names(cells, threads_across, threads_down)
-    figure = _draw_cells(cells.block, names, blocks_across)
+    one_axis = blocks_down == 1 and rows == 1
+    figure = _draw_cells(cells.block, names, blocks_across, one_axis)
     one = np.count_nonzero(cells.count == 1)
     none = np.count_nonzero(cells.count == 0)
     more = np.count_nonzero(cells.count > 1)
@@ -73,8 +74,11 @@ def _thread_names(cells: Cells, threads_across: int, threads_down: int) -> np.nd
     return np.reshape(names, cells.thread.shape)
 
 
-def _draw_cells(owner: np.ndarray, names: np.ndarray, blocks_across: int) -> Figure:
-    """Cells [rows, columns] in the colour of their block, with names if there is room for them."""
+def _draw_cells(owner: np.ndarray, names: np.ndarray, blocks_across: int, one_axis: bool) -> Figure:
+    """Cells [rows, columns] in the colour of their block, with names if there is room for them.
+
+    one_axis    blocks and cells have one number each, their place along x
+    """
     rows, columns = owner.shape
     side = min(7.2 / columns, 4.5 / rows, 0.5)  # of a cell, in inches
     longest = max(len(name) for name in names.flat)
@@ -82,21 +86,25 @@ def _draw_cells(owner: np.ndarray, names: np.ndarray, blocks_across: int) -> Fig
     fitting = POINTS * side / letters_in_cell
     size = min(9, fitting)  # of a name, in points
     named = size >= LEAST_TEXT
-    figure, axes = canvas(7.5, side * rows + 0.9)
+    figure, axes = canvas(7.5, side * rows + (1.2 if one_axis else 0.9))
     _fill_cells(axes, owner)
     _draw_borders(axes, owner)
     if named:
         for (row, column), name in np.ndenumerate(names):
             write(axes, column, row, name, size)
-    _name_blocks(axes, owner, blocks_across, named)
+    _name_blocks(axes, owner, blocks_across, named, one_axis)
     handles, _ = axes.get_legend_handles_labels()
     if handles:
         key(figure, len(BLOCK_COLOURS))
     meaning = "in each cell: threadIdx" if named else "in each area: blockIdx"
     axes.set_xlabel(meaning, fontsize=9)
     axes.tick_params(top=True, labeltop=True, bottom=False, labelbottom=False)
+    column_ticks = axes.xaxis.get_major_locator()
+    column_ticks.set_params(integer=True)
     row_ticks = axes.yaxis.get_major_locator()
     row_ticks.set_params(integer=True, min_n_ticks=1)
+    if one_axis:
+        axes.set_yticks([])
     return figure
 
 
@@ -122,12 +130,14 @@ def _draw_borders(axes: Axes, owner: np.ndarray) -> None:
     axes.vlines(column + 0.5, row - 0.5, row + 0.5, **line)
 
 
-def _name_blocks(axes: Axes, owner: np.ndarray, blocks_across: int, named: bool) -> None:
+def _name_blocks(
+    axes: Axes, owner: np.ndarray, blocks_across: int, named: bool, one_axis: bool
+) -> None:
     """blockIdx: in a legend where the cells have names, else in the middle of the block's area."""
     owned = owner[owner >= 0]
     for block in np.unique(owned):
         y, x = divmod(block, blocks_across)
-        label = f"{x},{y}"
+        label = f"{x}" if one_axis else f"{x},{y}"
         if not named:
             area = np.argwhere(owner == block)
             row, column = area.mean(axis=0)
@@ -140,7 +150,7 @@ def sector_map(*accesses: Access, titles: Sequence[str] = ()) -> None:
     """The lanes of a warp above the 32-byte sectors of global memory that they touch.
 
     A panel for each access; `titles` replace the names of the first ones.
-    (Lesson threads_blocks_and_memory.)
+    (Lesson memory_and_warps.)
     """
     _draw_panels(accesses, titles, _draw_sectors)
 
@@ -150,7 +160,7 @@ def bank_map(*accesses: Access, titles: Sequence[str] = ()) -> None:
 
     A bank with several words of one pass is orange: a conflict. A panel for each access; `titles`
     replace the names of the first ones.
-    (Lesson threads_blocks_and_memory.)
+    (Lesson memory_and_warps.)
     """
     _draw_panels(accesses, titles, _draw_banks)
 

@@ -1,8 +1,8 @@
 """What the threads of a launch touch: cells of an array, sectors of global memory, shared banks.
 
-Plain NumPy, which `labkit.gpu.pictures` draws: lesson threads_blocks_and_memory. An `Access` of a
-profile is one
-memory instruction of one warp: `addresses` [32] has a byte offset for each lane, -1 if it is idle.
+Plain NumPy, which `labkit.gpu.pictures` draws: lessons a_first_kernel and memory_and_warps. An
+`Access` of a profile is one memory instruction of one warp: `addresses` [32] has a byte offset for
+each lane, -1 if it is idle.
 """
 
 from __future__ import annotations

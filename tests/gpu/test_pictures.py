@@ -63,6 +63,7 @@ PICTURES = {
     "names": lambda: pictures.thread_map((2, 2), (4, 4), (7, 8)),
     "blocks": lambda: pictures.thread_map((3, 3), (16, 16), (40, 45)),
     "one row": lambda: pictures.thread_map(4, 8, 30),
+    "a short row": lambda: pictures.thread_map(3, 4, 10),
     "many": lambda: pictures.thread_map((4, 4), (8, 8), (32, 32)),
     "really": lambda: pictures.thread_map(1, (16, 2), (4, 16), access(4 * LANE)),
     "sectors": lambda: pictures.sector_map(
@@ -99,6 +100,18 @@ def test_thread_map_names_the_thread_of_each_cell_and_counts_what_is_left_out(sh
     assert cell_texts(figure)[:6] == ["0,0", "1,0", "2,0", "3,0", "0,0", "1,0"]
     assert cell_texts(figure)[12:] == [""] * 6  # no thread comes to the third row
     assert "12 cells with one thread, 6 with none, 0 with more" in alt
+
+
+def test_along_one_axis_a_block_has_one_number(shown):
+    pictures.thread_map(3, 4, 10)
+    figure, alt = shown[0]
+    assert cell_texts(figure) == ["0", "1", "2", "3", "0", "1", "2", "3", "0", "1"]
+    assert [t.get_text() for t in figure.legends[0].get_texts()] == [
+        "block 0",
+        "block 1",
+        "block 2",
+    ]
+    assert "10 cells with one thread, 0 with none" in alt
 
 
 def test_thread_map_follows_another_index_rule(shown):

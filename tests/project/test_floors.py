@@ -241,7 +241,7 @@ def test_importing_labkit_loads_nothing_slow():
 
 
 def test_the_machine_without_a_kernel_loads_nothing_slow():
-    code = "import sys, labkit_lessons.gpu.threads_blocks_and_memory.exercises"
+    code = "import sys, labkit_lessons.gpu.memory_and_warps.exercises"
     code += "; from labkit.gpu import cuda, profile"
     code += f"; print(*sorted({SLOW} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -206,3 +206,15 @@ def worst_line(profile: Any, access: str) -> tuple[int, float]:
     sectors = {line: counters[name] for line, counters in profile.by_line.items()}
     worst = max(sectors, key=sectors.get, default=0)  # an empty kernel has no lines
     return worst, sectors.get(worst, 0)
+
+
+def owner_alone(profile: Any, kernel: Any, *inputs: Any) -> str | None:
+    """For `limit`: who owns a result collects it and writes it, so nothing is added atomically.
+    (Lessons convolution_kernels and convolution_kernels_backwards.)
+    """
+    if not (atomics := profile.counters["atomic_lanes"]):
+        return None
+    return (
+        f"{atomics:,} additions are atomic. Here each result has an owner, who alone writes it: "
+        "collect in a variable, and no addition needs to be atomic."
+    )

@@ -10,13 +10,15 @@ The same source runs on a GPU and on the SIMT machine, and compiles for any GPU 
 
 Modules (written by tools/modules.py):
 
-direct_convolution  Direct convolution, each kernel like its formula, which lesson
-                    convolution_kernels derives.
+direct_convolution  Direct convolution, each kernel like its formula, which the two lessons on them
+                    derive.
 implicit_gemm       Convolution as a matrix product whose large matrix is never stored (lesson
                     convolution_kernels).
 linear              The linear layer: y = x w^T + b and its gradients, as three products of register
                     tiles.
 matmul              c = a b: a[M, K], b[K, N], c[M, N], float32, row-major, of any size.
+places              Which element of an array with four axes is whose, in indices that may be
+                    negative.
 pointwise           Kernels that treat each element by itself: copy, ReLU, bias, forward and
                     backward; SGD's step.
 pooling             Max-pooling, forward and backward, and bias, ReLU and pooling in one pass over

@@ -1,4 +1,4 @@
-"""Direct convolution, each kernel like its formula, which lesson convolution_kernels derives.
+"""Direct convolution, each kernel like its formula, which the two lessons on them derive.
 
 Letters are those of `labkit.reference`, the oracle: x[N,C,H,W], w[K,C,R,S], y[N,K,P,Q], all float32
 and C-contiguous. Output (p, q) sees pixel (i, j) through tap (r, s) of the kernel where

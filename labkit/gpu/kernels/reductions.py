@@ -1,7 +1,7 @@
 """Sums: of a warp by shuffles, of a block through shared memory, of rows and of columns.
 
 Lanes along a row read neighbours, so the best number of threads for a row depends on its length:
-a warp for short ones, a block for long ones. (Lesson threads_blocks_and_memory derives the tree.)
+a warp for short ones, a block for long ones. (Lesson memory_and_warps derives the tree.)
 """
 
 from collections.abc import Callable

@@ -10,7 +10,7 @@ import pytest
 from labkit import check
 from labkit.checks.registry import registered
 from labkit.gpu import cuda
-from labkit_lessons.gpu.threads_blocks_and_memory import solutions
+from labkit_lessons.gpu.memory_and_warps import solutions
 
 HERE = Path(__file__).resolve().parent
 TEXTS = """

@@ -24,7 +24,7 @@
 # Simon Boehm published how fast three programs run on an RTX A6000 (SGEMM_CUDA, 2023).
 # NVIDIA's library cuBLAS multiplies two large matrices at 23.2 TFLOP/s.
 # His first kernel reaches 0.309 TFLOP/s.
-# Coalesced as in lesson 4, the kernel reaches 1.99 TFLOP/s, but the library is still 12 times as fast.
+# Coalesced as in lesson 5, the kernel reaches 1.99 TFLOP/s, but the library is still 12 times as fast.
 # All three do the same multiplications, so what does a simple kernel spend its time on?
 #
 # ## What you will be able to do
@@ -114,7 +114,7 @@ tile_pictures.who_fetches(4, tile=2)
 @cuda.jit
 def matmul_coalesced(a, b, c):
     """a [M, K] @ b [K, N] -> c [M, N], float32; blocks of 32 x 8 threads"""
-    col, row = cuda.grid(2)  # x counts columns, so that a warp's lanes read neighbours (lesson 4)
+    col, row = cuda.grid(2)  # x counts columns, so that a warp's lanes read neighbours (lesson 5)
     if row < c.shape[0] and col < c.shape[1]:
         total = zero  # a float32: a Python 0.0 would make a float64 of the sum
         # STUB:

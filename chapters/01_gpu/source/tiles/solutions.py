@@ -17,7 +17,7 @@ zero = np.float32(0)
 @cuda.jit
 def matmul_coalesced(a, b, c):
     """a [M, K] @ b [K, N] -> c [M, N], float32; blocks of 32 x 8 threads"""
-    col, row = cuda.grid(2)  # x counts columns, so that a warp's lanes read neighbours (lesson 4)
+    col, row = cuda.grid(2)  # x counts columns, so that a warp's lanes read neighbours (lesson 5)
     if row < c.shape[0] and col < c.shape[1]:
         total = zero  # a float32: a Python 0.0 would make a float64 of the sum
         for k in range(a.shape[1]):

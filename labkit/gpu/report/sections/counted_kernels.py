@@ -96,7 +96,7 @@ def cases() -> dict[str, Counted]:
     from labkit.reference import conv2d
 
     convolution_kernels = module_of("convolution_kernels", "solutions")
-    block_sum = module_of("threads_blocks_and_memory", "solutions").block_sum
+    block_sum = module_of("memory_and_warps", "solutions").block_sum
     tiles = module_of("tiles", "solutions")
     rng = np.random.default_rng(0)
     x = rng.standard_normal(10_001).astype(np.float32)

@@ -23,14 +23,15 @@ zero, infinity = np.float32(0), np.float32(np.inf)
 
 @cuda.jit
 def implicit_gemm(x, w, b, R, S, stride, padding, y):  # noqa: D103
-    w_tile, x_tile = cuda.shared.array((32, 32), "float32"), cuda.shared.array((32, 32), "float32")
-    tx, ty, (col, k) = cuda.threadIdx.x, cuda.threadIdx.y, cuda.grid(2)
-    (K, CRS), P, Q, total = w.shape, y.shape[2], y.shape[3], zero
-    NPQ = y.size // K
-    for at in range(0, CRS, 32):
-        inside = at + ty < CRS and col < NPQ
-        w_tile[ty, tx] = w[k, at + tx] if k < K and at + tx < CRS else zero
-        x_tile[ty, tx] = pixel(x, at + ty, col, R, S, stride, padding) if inside else zero
+    w_tile = cuda.shared.array((32, 32), "float32")
+    x_tile = cuda.shared.array((32, 32), "float32")
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    (col, k), (K, CRS), total = cuda.grid(2), w.shape, zero
+    P, Q, NPQ = y.shape[2], y.shape[3], y.size // K
+    for start in range(0, CRS, 32):
+        inside = start + ty < CRS and col < NPQ
+        w_tile[ty, tx] = w[k, start + tx] if k < K and start + tx < CRS else zero
+        x_tile[ty, tx] = pixel(x, start + ty, col, R, S, stride, padding) if inside else zero
         cuda.syncthreads()
         for i in range(32):
             total += w_tile[ty, i] * x_tile[i, tx]

@@ -24,9 +24,11 @@ from labkit.gpu.training.tensors import launch
 from labkit.provenance import counted
 
 LESSONS = (
-    "threads_blocks_and_memory",
+    "a_first_kernel",
+    "memory_and_warps",
     "tiles",
     "convolution_kernels",
+    "convolution_kernels_backwards",
     "debugging_and_profiling",
     "training",
 )

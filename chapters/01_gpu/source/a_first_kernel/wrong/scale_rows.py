@@ -3,7 +3,7 @@
 import numpy as np
 
 from labkit.gpu.judging.kernel_exercise import blocks
-from labkit_lessons.gpu.threads_blocks_and_memory.wrong.shared import BLOCK
+from labkit_lessons.gpu.a_first_kernel.wrong.shared import BLOCK
 
 
 def scale_corner(a, scale, shift, rows, cols):

@@ -1,6 +1,6 @@
-"""The solutions of lesson 01_gpu/4_threads_blocks_and_memory. Written by `labkit build` from
+"""The solutions of lesson 01_gpu/5_memory_and_warps. Written by `labkit build` from
 
-chapters/01_gpu/source/threads_blocks_and_memory/lesson.py
+chapters/01_gpu/source/memory_and_warps/lesson.py
 
 Edit that, and build again. The code is as dense as it stands in the lesson.
 """
@@ -11,27 +11,10 @@ from labkit.gpu import cuda
 
 
 @cuda.jit
-def relu_kernel(x, y):
-    """x [n] -> y [n]: y[i] = max(x[i], 0), float32"""
-    i = cuda.grid(1)
-    zero = np.float32(0)
-    if i < x.size:
-        y[i] = max(x[i], zero)
-
-
-@cuda.jit
-def scale_rows(a, scale, shift, b):
-    """a [R, C], scale [R], shift [R] -> b [R, C], float32"""
-    col, row = cuda.grid(2)
-    if row < a.shape[0] and col < a.shape[1]:
-        b[row, col] = a[row, col] * scale[row] + shift[row]
-
-
-@cuda.jit
 def transpose_tiled(a, b):
     """a [R, C] -> b [C, R], float32; blocks of 32 x 32 threads, one tile each"""
     tile = cuda.shared.array((32, 32), "float32")
-    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y  # the thread's place in its block
     col, row = cuda.grid(2)  # in a
     if row < a.shape[0] and col < a.shape[1]:
         tile[ty, tx] = a[row, col]
@@ -54,14 +37,12 @@ def block_sum(x, total):
         if tid < step:
             partial[tid] += partial[tid + step]
         cuda.syncthreads()
-        step //= 2
+        step //= 2  # half of it, in whole numbers
     if tid == 0:
         cuda.atomic.add(total, 0, partial[0])
 
 
 SOLUTIONS = {
-    "gpu.relu_kernel": relu_kernel,
-    "gpu.scale_rows": scale_rows,
     "gpu.transpose_tiled": transpose_tiled,
     "gpu.block_sum": block_sum,
 }

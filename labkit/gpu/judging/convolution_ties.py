@@ -2,6 +2,7 @@
 
 Output p sees pixel h through tap r if p stride + r - padding = h: a tie. All sums run over the same
 ties, so a wrong idea about them is another rule for what is tied. `geometry` is stride and padding.
+(Lessons convolution_kernels and convolution_kernels_backwards.)
 """
 
 from collections.abc import Callable

@@ -3,7 +3,7 @@
 import numpy as np
 
 from labkit.gpu.judging.kernel_exercise import blocks
-from labkit_lessons.gpu.threads_blocks_and_memory.wrong.shared import THREADS
+from labkit_lessons.gpu.a_first_kernel.wrong.shared import THREADS
 
 
 def relu_of_first(x, n):
