@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from numba_simt.command import options, running, surroundings
@@ -90,7 +91,8 @@ def _notes(given: argparse.Namespace, program: running.Program) -> list[str]:
 
 def _report(given: argparse.Namespace, summary: Summary) -> None:
     """To stderr, behind what the program printed; then into the files."""
-    sys.stdout.flush()
+    with suppress(OSError, ValueError):  # closed by the script, or by its reader
+        sys.stdout.flush()
     for form, written in FILES.items():
         if path := getattr(given, form):
             Path(path).write_text(written(summary), "utf-8")

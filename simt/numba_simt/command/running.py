@@ -6,6 +6,7 @@ import runpy
 import sys
 import threading
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -46,6 +47,7 @@ class Program:
 def run(program: Program) -> Ending:
     """Runs it to its end, threads included; nothing that it raises comes through."""
     before = sys.argv, sys.path[:], sys.modules["__main__"]
+    streams, here = (sys.stdin, sys.stdout, sys.stderr), os.getcwd()
     folder = os.getcwd() if program.module else _folder(program.name)
     sys.argv = [program.name, *program.arguments]
     if sys.flags.safe_path:
@@ -63,6 +65,9 @@ def run(program: Program) -> Ending:
         return Ending(1, error)
     finally:
         sys.argv, sys.path[:], sys.modules["__main__"] = before
+        sys.stdin, sys.stdout, sys.stderr = streams
+        with suppress(OSError):  # where it was called, unless that is gone
+            os.chdir(here)
     return Ending()
 
 

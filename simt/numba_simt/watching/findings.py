@@ -78,8 +78,10 @@ def short(size: Place) -> str:
 
 def shown_path(file: str) -> str:
     """A path below the current folder without that folder; any other one as it is."""
-    here = os.getcwd() + os.sep
-    return file.removeprefix(here)
+    try:
+        return file.removeprefix(os.getcwd() + os.sep)
+    except OSError:  # the folder is gone
+        return file
 
 
 def finding_of(hazard: object, launch: Launch) -> Finding:

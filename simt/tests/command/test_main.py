@@ -256,6 +256,15 @@ def test_the_command_says_where_the_simulator_differs(command):
     assert "On Numba's simulator it ends with exit code 1: AssertionError" in done.said
 
 
+def test_what_a_script_does_to_its_process_leaves_the_report_whole(command, here):
+    """It goes to another folder, replaces its streams, and changes its arguments."""
+    (here / "elsewhere").mkdir()
+    changes = "import os, sys, io\nos.chdir('elsewhere')\nsys.stderr = sys.stdout = io.StringIO()\n"
+    done = command(changes + RACY + "sys.argv.clear()\n", "--json", "out.json")
+    assert done.code == 1 and "script.py:11: error: race" in done.said and done.out == ""
+    assert (here / "out.json").read_text() and Path.cwd() == here
+
+
 def test_the_version_is_that_of_the_package(command):
     command(FINE, "--json", "out.json")
     assert json.loads(Path("out.json").read_text())["numba_simt"] == numba_simt.__version__

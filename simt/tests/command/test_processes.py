@@ -83,6 +83,13 @@ def test_two_at_once_have_each_their_report(here, monkeypatch):
     assert "1 error" in racy.said and "nothing found" in fine.said
 
 
+def test_a_folder_that_is_gone_leaves_the_report(here):
+    (here / "gone").mkdir()
+    (here / "racy.py").write_text(RACY + "import os\nos.rmdir(os.getcwd())\n")
+    done = finished(begin("../racy.py", cwd=here / "gone"))
+    assert done.code == 1 and f"{here / 'racy.py'}:8: error: race" in done.said
+
+
 def test_a_reader_that_has_enough_ends_it(here):
     (here / "prints.py").write_text("while True:\n    print('x' * 1000)\n")
     process = begin("prints.py")
