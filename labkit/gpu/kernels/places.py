@@ -2,6 +2,8 @@
 
 The last index runs fastest, so neighbouring threads have neighbours in memory. (Lessons
 convolution_kernels and convolution_kernels_backwards.)
+
+Dense: a line is an address, as the formula of a convolution has it.
 """
 
 import numpy as np

@@ -13,8 +13,10 @@ def as_rows(count: int) -> np.ndarray:
     """[3 count, 1024], float32 from 0 to 255: red, green and blue of the first photographs.
     (Lesson a_first_kernel.)
     """
-    images = cifar10("sample").test.images[:count]  # [count, 3, 32, 32]
-    return images.reshape(CHANNELS * count, -1).astype(np.float32)
+    data = cifar10("sample")
+    images = data.test.images[:count]  # [count, 3, 32, 32]
+    rows = images.reshape(CHANNELS * count, -1)
+    return rows.astype(np.float32)
 
 
 def to_normalise(count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -33,9 +35,11 @@ def show(before: np.ndarray, after: np.ndarray, count: int) -> None:
     """The first `count` photographs of two matrices [3 n, 1024], those of one behind the other's.
     (Lesson a_first_kernel.)
     """
-    shown = np.concatenate([before[: CHANNELS * count], after[: CHANNELS * count]])
-    images = shown.reshape(2 * count, CHANNELS, SIDE, SIDE).clip(0, 255).astype(np.uint8)
+    rows = CHANNELS * count
+    both = np.concatenate([before[:rows], after[:rows]])
+    pictures = both.reshape(-1, CHANNELS, SIDE, SIDE)
+    images = pictures.clip(0, 255).astype(np.uint8)
     captions = count * ["before"] + count * ["after"]
-    framed = 2 * count * [False]
+    framed = [False] * len(images)
     alt = f"The first {count} test photographs, and beside them what the kernel made of each."
     figures.image_grid(images, captions, framed, alt)

@@ -8,7 +8,7 @@ import pytest
 from labkit import convnet, figures
 from labkit.datasets import cifar10
 from labkit.gpu import compile_report, cuda
-from labkit_lessons.gpu.a_first_kernel import photographs
+from labkit_lessons.gpu.a_first_kernel import instruction_kinds, photographs
 from labkit_lessons.gpu.a_first_kernel.instruction_kinds import KINDS, instruction_counts
 from tests.notebooks.running import Run
 
@@ -87,6 +87,19 @@ def test_the_compiled_instructions_add_up(lesson):
 
     counts = dict(zip(KINDS, map(int, instruction_counts(copies, x, x)[1:]), strict=True))
     assert counts["the maximum"] == counts["float64"] == 0 and counts["read and write arrays"] == 2
+
+
+def test_without_a_compiler_the_stored_counts_are_shown(lesson, monkeypatch):
+    compiled = {name: lesson.namespace[f"of_{name[5:]}"] for name in instruction_kinds.STORED}
+
+    def missing(*_):
+        raise ImportError
+
+    monkeypatch.setattr(instruction_kinds, "compile_report", missing)
+    for name, counts in compiled.items():
+        stored = instruction_counts(lesson.namespace[name])
+        assert [float(n) for n in stored] == [float(n) for n in counts]
+        assert "stored" in stored[0].source
 
 
 KERNELS = {  # of the lesson: the types of its arguments

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from labkit.gpu import compile_report
 from labkit.hardware import machine, roofline
-from labkit.provenance import Quantity, compiled, counted
+from labkit.provenance import compiled, counted
 
 if TYPE_CHECKING:
     from labkit.gpu.profiler import Profile
@@ -24,6 +25,14 @@ COUNTS = {
     "no cache": "traffic_bytes",
     "perfect cache": "compulsory_bytes",
 }
+# As NVVM V13.0.88 and nvJitLink compile one division, for machines on which these do not run.
+STORED = {
+    "int64 by int64": 141,
+    "uint32 by uint32": 21,
+    "int64 by the constant 9": 24,
+    "uint32 by the constant 9": 2,
+}
+BY = f"NVVM and nvJitLink for {ARCH}"
 HEADS = ["kernel", "count", "bytes", "intensity", "an H200 would reach"]
 
 
@@ -48,22 +57,32 @@ def traffic_rows(name: str, profile: Profile, flops: int) -> list[list]:
 
 
 def division_rows() -> list[list]:
-    """What is divided, and how many instructions of a T4 its compiler makes of one division.
+    """What is divided, and how many instructions of a T4 its compiler makes of one division;
+    stored numbers where there is no compiler.
     (Lesson convolution_kernels.)
     """
-    divisions = {
-        "int64 by int64": (_divide, "int64"),
-        "uint32 by uint32": (_divide, "uint32"),
-        "int64 by the constant 9": (_divide_by_9, "int64"),
-        "uint32 by the constant 9": (_divide_by_unsigned_9, "uint32"),
+    try:
+        numbers = compiled_here()
+        by = BY
+    except ImportError:  # on macOS, for instance
+        numbers = STORED
+        by = f"{BY}, stored with the course"
+    return [[name, compiled(number, "instructions", by)] for name, number in numbers.items()]
+
+
+def compiled_here() -> dict[str, int]:
+    """What STORED holds, by this machine's compiler; ImportError without one."""
+    return {
+        "int64 by int64": _more_than_a_store(_divide, "int64"),
+        "uint32 by uint32": _more_than_a_store(_divide, "uint32"),
+        "int64 by the constant 9": _more_than_a_store(_divide_by_9, "int64"),
+        "uint32 by the constant 9": _more_than_a_store(_divide_by_unsigned_9, "uint32"),
     }
-    return [[name, division(*parts)] for name, parts in divisions.items()]
 
 
-def division(function: Callable, kind: str) -> Quantity:
-    """The machine instructions that a kernel has more than one which stores without dividing."""
-    more = _machine_instructions(function, kind) - _machine_instructions(_store, kind)
-    return compiled(more, "instructions", f"NVVM and nvJitLink for {ARCH}")
+def _more_than_a_store(function: Callable, kind: str) -> int:
+    """The machine instructions of a kernel beyond those of one that stores without dividing."""
+    return _machine_instructions(function, kind) - _machine_instructions(_store, kind)
 
 
 def _divide(a, b, out):
@@ -84,11 +103,11 @@ def _store(a, b, out):
 
 def _machine_instructions(function: Callable, kind: str) -> int:
     """How many instructions of the GPU a kernel (a, b, out) becomes, without those for nothing."""
-    from cuda import core
     from numba import types
 
     number = getattr(types, kind)
     ptx = compile_report(function, (number, number, types.Array(number, 1, "C")), ARCH).ptx
+    core = import_module("cuda.core")  # numba-cuda brings it
     code = core.ObjectCode.from_ptx(ptx.encode())
     linker = core.Linker(code, options=core.LinkerOptions(arch=ARCH))
     return _executable_instructions(bytes(linker.link("cubin").code))

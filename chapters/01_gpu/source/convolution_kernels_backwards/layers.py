@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import ceil
-
-import torch
+from typing import TYPE_CHECKING
 
 from labkit.gpu.kernels.direct_convolution import output_shape, plan_conv2d_forward
 from labkit.gpu.training.tensors import launch
+
+if TYPE_CHECKING:
+    import torch
 
 THREADS = 128  # of a block
 
@@ -23,9 +25,11 @@ def forward(
     """y[N,K,P,Q], by the course's kernel.
     (Lesson convolution_kernels_backwards.)
     """
-    y = x.new_empty(output_shape(x.shape, w.shape, stride, padding))
+    shape = output_shape(x.shape, w.shape, stride, padding)
+    y = x.new_empty(shape)
     plan = plan_conv2d_forward(x.shape, w.shape, stride, padding)
-    return launch(plan, x.contiguous(), w.contiguous(), b.contiguous(), stride, padding, y)
+    tensors = [tensor.contiguous() for tensor in (x, w, b)]
+    return launch(plan, *tensors, stride, padding, y)
 
 
 def pixel_gradient(
@@ -35,7 +39,8 @@ def pixel_gradient(
     (Lesson convolution_kernels_backwards.)
     """
     dx = dy.new_empty(shape)
-    plan = kernel, ceil(dx.numel() / THREADS), THREADS
+    blocks = ceil(dx.numel() / THREADS)
+    plan = kernel, blocks, THREADS
     return launch(plan, dy.contiguous(), w.contiguous(), *geometry, dx)
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import torch
-from torch import nn
 
 from labkit import convnet, reference
 from labkit.datasets import cifar10
@@ -15,6 +13,8 @@ from labkit.gpu.training.tensors import kernel_device
 SHAPES = [(2, 3, 7, 6), (4, 3, 3, 3), (4,)]  # of x, w and b
 IMAGES = 16
 BATCH = 8
+STRIDE = 2
+PADDING = 1
 RATE = 0.1
 MOMENTUM = 0.9
 
@@ -36,20 +36,35 @@ def nudge(convolution: Callable, stride: int, padding: int) -> reference.Gradche
     A convolution is linear in each of its inputs, so these differences are its slopes.
     (Lesson convolution_kernels_backwards.)
     """
+    import torch
+
     torch.manual_seed(0)
     device = kernel_device()
-    inputs = [torch.randn(shape).to(device).requires_grad_() for shape in SHAPES]
+
+    def as_tensor(array: np.ndarray) -> torch.Tensor:
+        single = torch.tensor(array, dtype=torch.float32)
+        return single.to(device)
+
+    def f(*nudged: np.ndarray) -> np.ndarray:
+        tensors = [as_tensor(array) for array in nudged]
+        y = convolution(*tensors, stride, padding)
+        return y.cpu().numpy().astype(float)
+
+    values = [torch.randn(shape).numpy() for shape in SHAPES]
+    inputs = [as_tensor(value).requires_grad_() for value in values]
     y = convolution(*inputs, stride, padding)
     dy = torch.randn(y.shape)
     y.backward(dy.to(device))  # PyTorch calls backward
-
-    def f(*nudged: np.ndarray) -> np.ndarray:
-        tensors = [torch.tensor(array, dtype=torch.float32).to(device) for array in nudged]
-        return convolution(*tensors, stride, padding).cpu().numpy().astype(float)
-
-    values = [tensor.detach().cpu().numpy() for tensor in inputs]
     gradients = [tensor.grad.cpu().numpy() for tensor in inputs]
-    return reference.gradcheck(f, values, gradients, dy, eps=1, rtol=1e-3, atol=1e-3)
+    return reference.gradcheck(
+        f,
+        values,
+        gradients,
+        dy,
+        eps=1,
+        rtol=1e-3,
+        atol=1e-3,
+    )
 
 
 def losses(convolution: Callable, rounds: int = 4) -> np.ndarray:
@@ -57,22 +72,32 @@ def losses(convolution: Callable, rounds: int = 4) -> np.ndarray:
     layer, on 16 photographs in batches of 8, `rounds` times through.
     (Lesson convolution_kernels_backwards.)
     """
+    import torch
+    from torch import nn
+
     device = kernel_device()
     data = cifar10("sample").train
-    images = torch.from_numpy(convnet.normalise(data.images[:IMAGES])).to(device)
-    labels = torch.from_numpy(data.labels[:IMAGES]).to(device)
+    pixels = convnet.normalise(data.images[:IMAGES])
+    images = torch.from_numpy(pixels).to(device)
+    labels = torch.from_numpy(data.labels[:IMAGES])
+    labels = labels.to(device)
+    batches = list(zip(images.split(BATCH), labels.split(BATCH), strict=True))
     torch.manual_seed(0)
     conv1 = nn.Conv2d(3, 8, 3).to(device)  # its weights alone are used
     conv2 = nn.Conv2d(8, 16, 3).to(device)
     linear = nn.Linear(1024, 10).to(device)
-    parameters = [*conv1.parameters(), *conv2.parameters(), *linear.parameters()]
+    parameters = []
+    for layer in (conv1, conv2, linear):
+        parameters += layer.parameters()
     optimizer = torch.optim.SGD(parameters, lr=RATE, momentum=MOMENTUM)
     found = []
     for _ in range(rounds):
-        for x, truth in zip(images.split(BATCH), labels.split(BATCH), strict=True):
-            first = convolution(x, conv1.weight, conv1.bias, 2, 1).relu()  # [8, 8, 16, 16]
-            second = convolution(first, conv2.weight, conv2.bias, 2, 1).relu()  # [8, 16, 8, 8]
-            scores = linear(second.flatten(1))
+        for x, truth in batches:
+            first = convolution(x, conv1.weight, conv1.bias, STRIDE, PADDING)  # [8, 8, 16, 16]
+            hidden = first.relu()
+            second = convolution(hidden, conv2.weight, conv2.bias, STRIDE, PADDING)
+            features = second.relu().flatten(1)  # [8, 1024]
+            scores = linear(features)
             loss = nn.functional.cross_entropy(scores, truth)
             optimizer.zero_grad()
             loss.backward()
