@@ -31,6 +31,7 @@ from labkit.provenance import counted, measured  # noqa: E402
 
 MANY = 30
 GOAL = 300.0  # seconds
+IMPORTS = "from labkit import check, figures, hint, predict, quiz\n"
 LESSON = "01_gpu/1_gradients_and_convolutions"
 
 
@@ -46,8 +47,13 @@ def submissions(lesson: str, folder: Path) -> None:
     wrong = {}
     for tag in right:
         id = tag.removeprefix("exercise:")
-        cells = [cell_of(id, answer) for answer, _ in PLANTED.get(id, [])]
-        wrong[tag] = cycle([cell for cell in cells if cell] or [right[tag]])
+        name = id.rpartition(".")[2]
+        cells = []
+        for answer, _ in PLANTED.get(id, []):
+            if text := cell_of(id, answer):
+                given = "answer" if isinstance(answer, str) else answer.__name__
+                cells.append(f"{IMPORTS}{text}{name} = {given}\n")
+        wrong[tag] = cycle(cells or [right[tag]])
     for number in range(MANY):
         made = copy.deepcopy(learner)
         exercises = [cell for cell in made["cells"] if _exercises(cell)]

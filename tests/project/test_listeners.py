@@ -43,6 +43,7 @@ NO_SOCKET = "no socket: the arguments of a function or kernel, or a process that
 A_TOOL = "a compiler or another tool, which is waited for and serves nobody"
 A_PIPE = "it is spoken to through pipes"
 BY_ITS_CALLER = "what it starts there is named by who calls it"
+A_CLOSED_ROOM = "in a network of its own, which has a loopback and nothing else"
 HOSTS = "in namespaces of two_hosts, which have a cable to each other and nothing else"
 
 LISTENERS = {
@@ -54,6 +55,9 @@ LISTENERS = {
     "labkit/course/kernel.py pipe.bind": "tests/project/test_listeners.py::test_the_lab_s_kernel",
     "labkit/course/lab.py os.execve": "tests/project/test_listeners.py::test_lab",
     "labkit/course/verify.py subprocess.run": A_TOOL,
+    "labkit/course/grading/closed_process.py subprocess.Popen": A_PIPE,
+    "labkit/course/grading/closed_room.py os.execve": A_CLOSED_ROOM,
+    "labkit/course/grading/closed_room.py os.fork": A_CLOSED_ROOM,
     "labkit/course/handout/first_cell.py subprocess.run": A_TOOL,
     "labkit/course/handout/payload.py subprocess.run": A_TOOL,
     "labkit/course/handout/ready.py subprocess.run": A_TOOL,

@@ -29,4 +29,12 @@ from labkit.checks.watch.guard import Hit
 from labkit.checks.watch.run import OwnAnswer, WatchedRun, run_watched, watch_cases
 from labkit.checks.watch.source import Line
 
-__all__ = ["CaseRun", "Hit", "Line", "OwnAnswer", "WatchedRun", "run_watched", "watch_cases"]
+__all__ = [
+    "CaseRun",
+    "Hit",
+    "Line",
+    "OwnAnswer",
+    "WatchedRun",
+    "run_watched",
+    "watch_cases",
+]

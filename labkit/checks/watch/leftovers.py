@@ -125,8 +125,11 @@ def _started_here() -> Iterator[int]:
 
 def children(pid: int) -> Iterator[int]:
     """The processes that a process has started, and those that they have, as far as Linux says."""
-    for tasks in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in _listed(tasks):
+    tasks: list[Path] = []
+    with suppress(OSError):  # it may end meanwhile
+        tasks += Path(f"/proc/{pid}/task").glob("*/children")
+    for task in tasks:
+        for child in _listed(task):
             yield child
             yield from children(child)
 

@@ -8,6 +8,10 @@ can write: numbers and texts, and no pickle of the student's.
 
 Modules (written by tools/modules.py):
 
+answer_keys      What grading knows of a lesson: its exercises, the course's own answers, and where
+                 those lie.
+answers          The answers of one submission, kept and called in a student's process
+                 (student_process.py).
 calls            A function that runs in another process, called as if it were here: for judges that
                  call it.
 closed_process   Starts a program in a closed room (closed_room.py), asks it, and ends it: it may

@@ -10,6 +10,7 @@ work, time or memory. Work is processor time, so that a busy machine ends nobody
 import json
 import os
 import selectors
+import signal
 import subprocess
 import sys
 import tempfile
@@ -25,6 +26,7 @@ from labkit.course import CourseError
 from labkit.course.grading import closed_room, data
 
 LOOK = 0.2  # seconds between two looks at the memory that a room's processes take
+GOING = 10.0  # seconds in which a room's processes are gone once they were killed
 PAGE = os.sysconf("SC_PAGE_SIZE")
 TICKS = os.sysconf("SC_CLK_TCK")
 WAITS = 5  # times its seconds, and so many seconds more, that a program may wait instead of work
@@ -97,10 +99,8 @@ class ClosedProcess:
         self._held = bytearray()
         self._own = None if room.closed else tempfile.TemporaryDirectory(prefix="labkit-room-")
         root = room.root if room.closed else self._own.name
-        if os.getuid():
+        if os.getuid() or not room.closed:
             user = os.getuid()
-        elif not room.closed:
-            os.chown(root, user, user)
         spec = {
             "module": module,
             "parent": os.getpid(),
@@ -139,8 +139,11 @@ class ClosedProcess:
         self._process.kill()
         for pid in started:  # without namespaces they would live on
             with suppress(OSError):
-                os.kill(pid, 9)
+                os.kill(pid, signal.SIGKILL)
         self._process.wait()
+        end = time.monotonic() + GOING
+        while time.monotonic() < end and any(Path(f"/proc/{pid}").exists() for pid in started):
+            time.sleep(0.01)
         for pipe in (self._process.stdin, self._process.stdout):
             with suppress(OSError):
                 pipe.close()

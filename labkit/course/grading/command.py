@@ -21,8 +21,10 @@ from labkit.course import CourseError
 from labkit.course.catalogue import Course as Catalogue
 from labkit.course.config import Config
 from labkit.course.folders import module_of
+from labkit.course.grading.answer_keys import Course, course_of
+from labkit.course.grading.answers import Seconds
 from labkit.course.grading.closed_process import Limits
-from labkit.course.grading.grading import Course, Grader, Seconds, course_of
+from labkit.course.grading.grading import Grader
 from labkit.course.grading.report import WORDS, Graded, as_csv, as_html
 from labkit.course.grading.rooms import lesson_folders, room
 from labkit.course.grading.submissions import (

@@ -19,6 +19,7 @@ from labkit.course.grading import data
 DEEP = 4  # functions for the device that call each other
 MODULES = ("numpy", "math", "numba", "numba_simt", "labkit", "operator")  # that a kernel may name
 TYPES = ("float32", "float64", "int32", "int64", "uint32", "int8", "uint8", "boolean")
+UNCHANGED = "unchanged decorator"  # no name of Python's, so no name of a student's
 _number = count()
 
 
@@ -72,7 +73,7 @@ def made(given: Any, depth: int = DEEP) -> Any:
         raise data.Broken("a kernel is not what it says it is") from error
     file, text = f"<kernel {next(_number)}>", given["text"]
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    own = {"__name__": "student", "__builtins__": vars(builtins), **names}
+    own = {"__name__": "student", "__builtins__": vars(builtins), **names, UNCHANGED: lambda f: f}
     exec(compile(ast.Module([_bare(node)], []), file, "exec"), own)
     kept = {name: one for name, one in options.items() if name in ("fastmath", "debug", "opt")}
     return cuda.jit(device=device, **kept)(own[node.name])
@@ -87,8 +88,13 @@ def _definition(text: str) -> ast.FunctionDef:
 
 
 def _bare(node: ast.FunctionDef) -> ast.FunctionDef:
-    """The function without whatever would run where it is defined: decorators, defaults, types."""
-    node.decorator_list = []
+    """The function without whatever would run where it is defined: decorators, defaults, types.
+
+    A decorator that changes nothing stays in their place, since lines are counted from it.
+    """
+    if node.decorator_list:
+        place = node.decorator_list[0]
+        node.decorator_list = [ast.copy_location(ast.Name(UNCHANGED, ast.Load()), place)]
     node.returns = None
     for part in ast.walk(node.args):
         if isinstance(part, ast.arg):

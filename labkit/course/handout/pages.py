@@ -145,8 +145,12 @@ def start_pages(lessons: Sequence[Lesson]) -> Files:
     content = {"cells": [cell], "metadata": {"kernelspec": KERNELSPEC}}
     content |= {"nbformat": 4, "nbformat_minor": 5}
     page = Notebook(Path("START.ipynb"), "START.ipynb", content)
-    rules = TEXTS["handout"]["tutors"]["page"].encode()
-    return {"START.md": text.encode(), "START.ipynb": page.to_bytes(), "AI-TUTORS.md": rules}
+    rules = TEXTS["handout"]["tutors"]["page"]
+    return {
+        "START.md": text.encode(),
+        "START.ipynb": page.to_bytes(),
+        "AI-TUTORS.md": rules.encode(),
+    }
 
 
 def teachers_page(folder: Path) -> Files:

@@ -9,8 +9,8 @@ import pytest
 from labkit.course import CourseError
 from labkit.course.config import config
 from labkit.course.grading import command
+from labkit.course.grading.answers import Seconds
 from labkit.course.grading.command import grade
-from labkit.course.grading.grading import Seconds
 from tests.course.grading.notebooks import (
     CHECK,
     ID,

@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 from labkit.checks.items import Case
-from labkit.course.grading import data, grading, judge_process
+from labkit.course.grading import answers, data, grading, judge_process
+from labkit.course.grading.answer_keys import Course
+from labkit.course.grading.answers import Answers, Seconds
 from labkit.course.grading.closed_process import Ended
-from labkit.course.grading.grading import Answers, Course, Grader, Seconds
+from labkit.course.grading.grading import Grader
 from labkit.course.grading.submissions import read
 from tests.course.grading.notebooks import CHECK, ID, RIGHT, submit
 
@@ -68,10 +70,10 @@ def one(tmp_path):
 
 @pytest.mark.parametrize("reply", NOT_ANSWERS, ids=range(len(NOT_ANSWERS)))
 def test_descriptions_that_are_none(one, reply, monkeypatch):
-    monkeypatch.setattr(grading, "ClosedProcess", lambda *_, **__: Fake(reply))
-    answers = Answers(None, Course([ID]), 0, Seconds(), one)
-    assert all(isinstance(given, dict) for given in answers.of(ID))
-    assert isinstance(answers.why_none(ID), str)
+    monkeypatch.setattr(answers, "ClosedProcess", lambda *_, **__: Fake(reply))
+    found = Answers(None, Course([ID]), 0, Seconds(), one)
+    assert all(isinstance(given, dict) for given in found.of(ID))
+    assert isinstance(found.why_none(ID), str)
 
 
 @pytest.mark.parametrize("at", [None, 3, [1], [[], []], ["3", 1], [99, 1], {"a": 1}])
@@ -83,7 +85,7 @@ def test_a_place_that_is_none_ends_the_tries(one, at, monkeypatch):
         made[-1].at = at
         return made[-1]
 
-    monkeypatch.setattr(grading, "ClosedProcess", start)
+    monkeypatch.setattr(answers, "ClosedProcess", start)
     assert Answers(None, Course([ID]), 0, Seconds(), one).of(ID) == []
     assert len(made) == 1
 
@@ -94,8 +96,9 @@ def test_a_judge_that_is_no_longer_ours_gives_a_row(one, monkeypatch):
     for replies in ([{}], [*asks, {"word": 3}], [*asks, {"ask": 3}], []):
         described = {"answers": {ID: [{"form": "function"}]}, "failures": []}
         students = Fake(described, {}, {}, {})
-        rooms = {grading.JUDGE: Fake(*replies), grading.STUDENT: students}
-        monkeypatch.setattr(grading, "ClosedProcess", lambda room, name, *_, r=rooms: r[name])
+        judge = Fake(*replies)
+        monkeypatch.setattr(answers, "ClosedProcess", lambda *_, one=students: one)
+        monkeypatch.setattr(grading, "ClosedProcess", lambda *_, one=judge: one)
         [verdict] = Grader(None, course, "", 0, Seconds()).verdicts(one)
         assert verdict.word != "Right" and isinstance(verdict.text, str)
 

@@ -3,8 +3,10 @@
 import pytest
 
 from labkit.checks.judge import judged, run_here, seeded_cases
+from labkit.course.grading.answer_keys import Course, course_of
+from labkit.course.grading.answers import Seconds
 from labkit.course.grading.closed_process import Limits
-from labkit.course.grading.grading import Course, Grader, Seconds, course_of
+from labkit.course.grading.grading import Grader
 from labkit.course.grading.rooms import lesson_folders, room
 from labkit.course.grading.submissions import read
 from tests.course.grading.notebooks import submit

@@ -1,0 +1,51 @@
+"""What is read from a submitted file's text alone: whose it is, guesses, letters, free answers."""
+
+from labkit.course.config import config
+from labkit.course.grading.submissions import (
+    free_answers,
+    guesses,
+    lesson_of,
+    letters,
+    read,
+    submissions,
+)
+from labkit.course.notebook import Notebook
+from tests.course.grading.notebooks import LESSON, code, course_notebook, submit, text_cell
+
+
+def test_names_come_from_folders_or_files(tmp_path):
+    submit(tmp_path, "anna/first", "x = 1")
+    submit(tmp_path, "berta", "x = 1")
+    submit(tmp_path, ".ipynb_checkpoints/old", "x = 1")
+    assert [one.student for one in submissions(tmp_path)] == ["anna", "berta"]
+
+
+def test_guesses_and_letters_are_read_and_nothing_is_run(tmp_path):
+    file = submit(
+        tmp_path,
+        "one",
+        'guesses = {"a": predict("gpu.conv_share", 10 ** 2, "%")}',
+        'predict("gpu.x", None, "B")',
+        'predict("gpu.conv_share", 80, "%")',
+        'quiz("gpu.quiz_bound", "b")\nquiz("gpu.quiz_shape", None)',
+        'quiz("gpu.quiz_plus_equals", 1 / 0)',
+    )
+    one = read(file, "one.ipynb")
+    assert guesses(one) == {"gpu.conv_share": "80"}
+    assert letters(one) == {"gpu.quiz_bound": "b", "gpu.quiz_plus_equals": "1 / 0"}
+
+
+def test_free_answers_are_the_student_s_own_texts(tmp_path):
+    file = submit(tmp_path, "one", text_cell("Because of the [bias](x.ipynb)."), code("x = 1"))
+    one = read(file, "one.ipynb")
+    ours = Notebook(file, "ours", course_notebook())
+    assert free_answers(one, ours) == ["Set up.", "Because of the [bias](x.ipynb)."]
+    chapter, name = LESSON.split("/")
+    stored = config().chapters / chapter / f"{name}.ipynb"
+    assert free_answers(read(stored, "ours.ipynb"), ours) == []
+
+
+def test_the_lesson_is_that_of_most_ids():
+    index = {"tiles": ["gpu.a", "gpu.b"], "ring": ["distributed.c"]}
+    assert lesson_of(["distributed.c", "gpu.a", "gpu.b"], index) == "tiles"
+    assert lesson_of(["gpu.unknown"], index) == "" and lesson_of([], {}) == ""
