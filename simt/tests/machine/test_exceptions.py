@@ -91,7 +91,7 @@ def test_a_kernel_that_only_this_machine_refuses_can_be_defined():
 
     with pytest.raises(KernelError, match="cannot contain `list`"):
         with_a_list[1, 1](np.zeros(1))
-    with pytest.raises(CompileError, match="an integer is needed"):
+    with pytest.raises(CompileError, match="an index must be an integer"):
 
         @cuda.jit("void(float64[:])")
         def that_numba_refuses(x):
