@@ -194,6 +194,17 @@ class Zipped(Compound):
 
 
 @dataclass(frozen=True)
+class Places(Compound):
+    """np.ndindex(shape): the indices of all elements"""
+
+    lengths: tuple[Value, ...]
+
+    def map(self, function: Callable) -> "Places":
+        """The same of function(key, value) of each length."""
+        return Places(tuple(function(i, length) for i, length in enumerate(self.lengths)))
+
+
+@dataclass(frozen=True)
 class Flat(Compound):
     """x.flat of an array that is not C-contiguous."""
 

@@ -37,6 +37,9 @@ _BUILTINS = {
     range: Handler(Warps.span),
     enumerate: Handler(Warps.python_enumerate),
     zip: Handler(Warps.python_zip),
+    sum: Handler(Warps.python_sum),
+    np.ndindex: Handler(Warps.places),
+    np.ndenumerate: Handler(Warps.numbered),
     complex: Handler(Warps.python_complex),
     divmod: Handler(Warps.python_divmod),
     min: Handler(Warps.extreme, (min,)),
@@ -95,7 +98,7 @@ _CUDA_FAMILIES = {  # cuda.atomic.add: the method takes the name, "add", first
     "fp16": Warps.cuda_fp16,
     "const": Warps.cuda_const,
 }
-_TAKEN = ("ndenumerate", "ndindex", "nditer")  # of NumPy, by Numba, and not here
+_TAKEN = ("nditer",)  # of NumPy, by Numba, and not here
 _MAKE_AN_ARRAY = "use cuda.shared.array or cuda.local.array"
 _CURES = {
     "zeros": _MAKE_AN_ARRAY,

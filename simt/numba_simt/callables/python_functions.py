@@ -9,7 +9,7 @@ from numba import types
 from numba_simt.callables import library
 from numba_simt.callables.array_functions import ArrayFunctions
 from numba_simt.reading.typing_rules import number, resolve
-from numba_simt.values import ARRAYS, Enumerated, Range, Value, Zipped
+from numba_simt.values import ARRAYS, Enumerated, Places, Range, Value, Zipped
 
 _FLOATS_OF_CUDA = (types.float32, types.float64)  # for which CUDA has fmin and fmax
 
@@ -140,6 +140,26 @@ class PythonFunctions(ArrayFunctions):
         if not parts:
             self.refuse("Numba has no zip() of nothing: give it what to run over.")
         return Zipped(tuple(self.hold(self.sequence(part)) for part in parts))
+
+    def places(self, *shape: object) -> Places:
+        """np.ndindex(3, 4), np.ndindex(x.shape)"""
+        given = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
+        return Places(tuple(self.hold(self.integer(length)) for length in given))
+
+    def numbered(self, array: object) -> Zipped:
+        """np.ndenumerate(x)"""
+        if not isinstance(array, ARRAYS):
+            self.refuse(f"np.ndenumerate takes an array, not {self.describe(array)}.")
+        return Zipped((Places(self.shape(array)), self.hold(self.flat(array))))
+
+    def python_sum(self, items: object, start: Value | None = None) -> Value:
+        """sum(t) of a tuple, sum(t, start)"""
+        if not isinstance(items, tuple):
+            self.limit(f"sum() is for tuples here, not for {self.describe(items)}: use x.sum().")
+        total = number(0) if start is None else start
+        for item in items:
+            total = self.operate(ast.Add, total, item)
+        return total
 
     def python_complex(self, real: Value, imag: Value | None = None) -> Value:
         """complex(real), complex(real, imag)"""

@@ -1,12 +1,13 @@
 """What a kernel can run over: ranges, arrays, tuples, enumerate and zip of them."""
 
 import ast
+from collections.abc import Sequence
 
 from numba import types
 
 from numba_simt.instructions.shapes import Shapes
 from numba_simt.reading.typing_rules import context, number, resolve
-from numba_simt.values import ARRAYS, Choice, Enumerated, Flat, Range, Value, View, Zipped
+from numba_simt.values import ARRAYS, Enumerated, Flat, Places, Range, Value, Zipped
 
 _COUNTED = (types.int32, types.int64, types.uint64)  # in Numba's order
 
@@ -40,7 +41,7 @@ class Sequences(Shapes):
         elif isinstance(value, ARRAYS):
             if not value.axes:
                 self.refuse(f"a loop cannot run over {self.describe(value)}: it has no axis.")
-        elif not isinstance(value, Range | Enumerated | Zipped | Flat):
+        elif not isinstance(value, Range | Enumerated | Zipped | Flat | Places):
             self.refuse(
                 f"a loop cannot run over {self.describe(value)}: it runs over range(), arrays, "
                 "tuples, enumerate() and zip()."
@@ -60,6 +61,8 @@ class Sequences(Shapes):
                 return self.count_of(items.items)
             case Flat():
                 return self.property_of(items.array, "size")
+            case Places():
+                return self.product(items.lengths)
             case Zipped():
                 counts = [self.count_of(part) for part in items.parts]
                 shortest = counts[0]
@@ -78,7 +81,9 @@ class Sequences(Shapes):
                 far = self.op("MUL", kind, self.convert(index, kind), items.step)
                 return self.convert(self.op("ADD", kind, items.start, far), kind)
             case Flat():
-                return self._element_of_flat(items.array, index)
+                return self.item(items.array, [*self._place(self.shape(items.array), index)])
+            case Places():
+                return self._place(items.lengths, index)
             case Enumerated():
                 place = self.calculate("ADD", items.first, index)
                 return place, self.item_at(items.items, index)
@@ -86,14 +91,20 @@ class Sequences(Shapes):
                 return tuple(self.item_at(part, index) for part in items.parts)
         return self.item(items, [index])
 
-    def _element_of_flat(self, array: View | Choice, index: Value) -> object:
-        """The element of that place, the last index fastest."""
+    def product(self, lengths: Sequence[Value]) -> Value:
+        """How many elements an array of such lengths has."""
+        product = number(1)
+        for length in lengths:
+            product = self.calculate("MUL", product, length)
+        return product
+
+    def _place(self, lengths: Sequence[Value], index: Value) -> tuple[Value, ...]:
+        """The indices of the element of that place, the last one fastest."""
         place = []
-        for axis in reversed(array.axes):
-            length = self.length(array, axis)
+        for length in reversed(lengths):
             place.insert(0, self.operate(ast.Mod, index, length))
             index = self.calculate("FLOORDIV", index, length)
-        return self.item(array, place)
+        return tuple(place)
 
 
 def _counted_in(kinds: tuple) -> object | None:

@@ -140,9 +140,10 @@ class Shapes(Records):
         kind = as_type(getattr(dtype, "value", None))
         if kind is None:
             self.refuse(f"{self.describe(dtype)} is no dtype: use np.int32 or the like.")
-        self._contiguous(view, "view() with another dtype supports contiguous arrays only here")
-        spec = self.arrays[view.array]
         size, other = as_dtype(view.dtype).itemsize, as_dtype(kind).itemsize
+        if size != other or isinstance(view, Choice):
+            self._contiguous(view, "view() here supports contiguous arrays only")
+        spec = self.arrays[view.array]
         if spec.space == "local" and size != other:
             self.limit("an array in local memory has one size of elements here: use shared memory.")
         last = view.axes[-1] if view.axes else None
@@ -151,7 +152,7 @@ class Shapes(Records):
         shape = [*spec.shape[:-1], None]
         if spec.shape and spec.shape[-1] is not None:
             shape[-1] = spec.shape[-1] * size // other
-        made = Alias(view.array, "cast")
+        made = Alias(view.array, "part" if size == other else "cast")
         array = self.alias(view.array, kind, made, "", shape=tuple(shape), c_order=spec.c_order)
         whole = View(array, kind, view.fixed, view.axes)
         if size != other:

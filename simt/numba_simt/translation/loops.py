@@ -52,6 +52,9 @@ class Loops(Assignments):
         """What the loop runs over; one over items of several types is unrolled first."""
         if not is_unrolled(node.iter):
             return self.compile(node.iter)
+        function = getattr(self.compile(node.iter.func), "value", None)
+        if getattr(function, "__module__", "").startswith("numba.misc"):
+            self.refuse("Numba's CUDA compiler knows the one of numba.cuda.misc.special alone.")
         items = self.compile(node.iter.args[0])
         if not isinstance(items, tuple):
             self.refuse(f"literal_unroll takes a tuple, not {self.describe(items)}.")

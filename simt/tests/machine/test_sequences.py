@@ -66,6 +66,16 @@ def over_flat(x, out):
     out[1] = x.flat[4] + x.T.flat[-2]
 
 
+def over_places(x, out):
+    for i, j in np.ndindex(x.shape):
+        out[0] += i * x[i, j] + j
+    for (i, j), v in np.ndenumerate(x):
+        out[1] += i * v - j
+    for (i,) in np.ndindex(3):
+        out[2] += i
+    out[2] += sum((1, 2.5)) + sum(x.shape, 4)
+
+
 def indexed_tuples(x, out):
     t = (10.0, 20.0, 30.0)
     for i in range(-3, 3):
@@ -93,7 +103,8 @@ def unpacked(x, out):
 
 
 @pytest.mark.parametrize("function", [
-    over_rows, over_tuples, over_ranges, over_flat, indexed_tuples, compared_tuples, unpacked,
+    over_rows, over_tuples, over_places, over_ranges, over_flat, indexed_tuples, compared_tuples,
+    unpacked,
 ])  # fmt: skip
 def test_a_kernel_gives_what_python_gives(function):
     x = np.arange(12.0).reshape(3, 4) / 2
