@@ -9,7 +9,6 @@ import pytest
 LONG_LESSONS = {
     "what_limits_a_kernel": "01_gpu/7_what_limits_a_kernel",
     "convolution_kernels": "01_gpu/8_convolution_kernels",
-    "debugging_and_profiling": "01_gpu/10_debugging_and_profiling",
     "training": "01_gpu/12_training",
     "bfloat16": "02_tpu/2_bfloat16",
     "what_the_compiler_makes_of_a_layer": "02_tpu/3_what_the_compiler_makes_of_a_layer",

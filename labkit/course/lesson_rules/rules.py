@@ -58,7 +58,6 @@ LONGER_LESSONS = {
     "gradients_and_convolutions": Guide(cells=37, words=2186),
     "threads_blocks_and_memory": Guide(cells=34, words=1877),
     "convolution_kernels": Guide(cells=34, words=1988),
-    "debugging_and_profiling": Guide(cells=34, words=1970),
     "training": Guide(cells=34, words=2493),
     "the_systolic_array": Guide(cells=36, words=2344),
     "bfloat16": Guide(cells=34, words=2033),

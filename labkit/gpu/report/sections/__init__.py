@@ -2,8 +2,8 @@
 
 Modules (written by tools/modules.py):
 
-cases            What the lessons Convolution kernels and Debugging and profiling predict, tried on
-                 a GPU.
+cases            What lessons predict of convolutions and of kernels handed in with a fault, tried
+                 on a GPU.
 compilers        The same kernels by other compilers: a tile in CUDA C++ by `nvcc`, a softmax in
                  Triton.
 counted_kernels  Kernels small enough to explain, whose counters two machines compare.

@@ -27,7 +27,8 @@ LESSONS = (
     "threads_blocks_and_memory",
     "tiles",
     "convolution_kernels",
-    "debugging_and_profiling",
+    "races_and_other_faults",
+    "profiling",
     "training",
 )
 LAYER_ERROR = 1e-3  # of a layer's outputs and gradients, in root mean squares

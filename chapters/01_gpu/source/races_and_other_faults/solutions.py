@@ -1,6 +1,6 @@
-"""The solutions of lesson 01_gpu/10_debugging_and_profiling. Written by `labkit build` from
+"""The solutions of lesson 01_gpu/10_races_and_other_faults. Written by `labkit build` from
 
-chapters/01_gpu/source/debugging_and_profiling/lesson.py
+chapters/01_gpu/source/races_and_other_faults/lesson.py
 
 Edit that, and build again. The code is as dense as it stands in the lesson.
 """
@@ -12,7 +12,25 @@ import numpy as np
 from labkit.gpu import cuda
 
 
-zero, infinity = np.float32(0), np.float32(np.inf)
+zero, three, infinity = np.float32(0), np.float32(3), np.float32(np.inf)
+
+
+@cuda.jit
+def smooth(x, y):
+    """x [n] -> y [n]: the mean of three neighbours; both ends stay as they are"""
+    tile = cuda.shared.array(34, "float32")
+    i, lane = cuda.grid(1), cuda.threadIdx.x
+    if i < x.size:
+        tile[lane + 1] = x[i]
+    if lane == 0 and i > 0:
+        tile[0] = x[i - 1]
+    if lane == 31 and i + 1 < x.size:
+        tile[33] = x[i + 1]
+    cuda.syncthreads()
+    if 0 < i < x.size - 1:
+        y[i] = (tile[lane] + tile[lane + 1] + tile[lane + 2]) / three
+    elif i < x.size:
+        y[i] = x[i]
 
 
 @cuda.jit
@@ -47,28 +65,8 @@ def row_max(x, top):
         top[row] = best[0]
 
 
-@cuda.jit
-def bias_gradient(dy, db):
-    """dy [M, K] -> db [K], 0 at the start: the sum over the rows; a block has 64 rows, 32 columns"""
-    col, top = 32 * cuda.blockIdx.x + cuda.threadIdx.x, 64 * cuda.blockIdx.y
-    if col < dy.shape[1]:
-        total = zero
-        for row in range(top, min(top + 64, dy.shape[0])):
-            total += dy[row, col]
-        cuda.atomic.add(db, col, total)
-
-
-@cuda.jit
-def quick_gelu(x, y):
-    """x [n] -> y [n]: x / (1 + exp(-1.702 x)), all in float32; blocks of 128 threads"""
-    i = np.uint32(cuda.grid(1))
-    if i < x.size:
-        y[i] = x[i] / (np.float32(1) + math.exp(np.float32(-1.702) * x[i]))
-
-
 SOLUTIONS = {
+    "gpu.case_neighbours": smooth,
     "gpu.case_log_sum_exp": log_sum_exp,
     "gpu.case_row_max": row_max,
-    "gpu.case_bias_gradient": bias_gradient,
-    "gpu.case_float64": quick_gelu,
 }

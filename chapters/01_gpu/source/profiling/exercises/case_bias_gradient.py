@@ -11,9 +11,9 @@ from labkit.checks.lesson_files import by_own_name, cases_of
 from labkit.gpu.judging.cost_limits import WARP, worst_line
 from labkit.gpu.judging.exercise_data import whole_numbers
 from labkit.gpu.judging.kernel_exercise import blocks, kernel_exercise
-from labkit_lessons.gpu.debugging_and_profiling import solutions
-from labkit_lessons.gpu.debugging_and_profiling.wrong import case_bias_gradient as wrong_db
-from labkit_lessons.gpu.debugging_and_profiling.wrong.case_bias_gradient import STRIP
+from labkit_lessons.gpu.profiling import solutions
+from labkit_lessons.gpu.profiling.wrong import case_bias_gradient as wrong_db
+from labkit_lessons.gpu.profiling.wrong.case_bias_gradient import STRIP
 
 
 def bias_limit(profile: Any, kernel: Any, dy: np.ndarray) -> str | None:

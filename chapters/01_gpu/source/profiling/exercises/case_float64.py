@@ -3,14 +3,13 @@
 import numpy as np
 
 from labkit.checks.lesson_files import by_own_name, cases_of
+from labkit.gpu.judging.cost_limits import float64_operations
 from labkit.gpu.judging.exercise_data import distinct
 from labkit.gpu.judging.kernel_exercise import blocks, kernel_exercise
-from labkit_lessons.gpu.debugging_and_profiling import solutions
-from labkit_lessons.gpu.debugging_and_profiling.exercises.shared import (
-    THREADS,
-    float64_limit,
-)
-from labkit_lessons.gpu.debugging_and_profiling.wrong import case_float64 as wrong_gelu
+from labkit_lessons.gpu.profiling import solutions
+from labkit_lessons.gpu.profiling.wrong import case_float64 as wrong_gelu
+
+THREADS = 128  # of a block
 
 
 def a_thread_per_element(x):
@@ -57,6 +56,6 @@ case_float64 = kernel_exercise(
             wrong_gelu.overflows,
         ),
     },
-    limit=float64_limit,
+    limit=float64_operations,
     costs=("flops_fp32", "flops_fp64", "traffic_bytes"),
 )

@@ -3,15 +3,14 @@
 import numpy as np
 
 from labkit.checks.lesson_files import by_own_name, cases_of
+from labkit.gpu.judging.cost_limits import float64_operations
 from labkit.gpu.judging.exercise_data import distinct
 from labkit.gpu.judging.kernel_exercise import blocks, kernel_exercise
-from labkit_lessons.gpu.debugging_and_profiling import solutions
-from labkit_lessons.gpu.debugging_and_profiling.exercises.shared import (
-    THREADS,
-    float64_limit,
-    move_tops,
-)
-from labkit_lessons.gpu.debugging_and_profiling.wrong import case_log_sum_exp as wrong_sum
+from labkit_lessons.gpu.races_and_other_faults import solutions
+from labkit_lessons.gpu.races_and_other_faults.exercises.shared import move_tops
+from labkit_lessons.gpu.races_and_other_faults.wrong import case_log_sum_exp as wrong_sum
+
+THREADS = 128  # of a block
 
 
 def scores(rng: np.random.Generator, K: int, N: int, spread: float, size: float) -> tuple:
@@ -77,6 +76,6 @@ case_log_sum_exp = kernel_exercise(
         ),
         "unshifted": wrong_sum.log_sum,
     },
-    limit=float64_limit,
+    limit=float64_operations,
     anywhere=True,  # it is about finite results
 )

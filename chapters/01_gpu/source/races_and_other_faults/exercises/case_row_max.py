@@ -8,11 +8,9 @@ from labkit.checks.lesson_files import by_own_name, cases_of
 from labkit.gpu.judging.cost_limits import WARP
 from labkit.gpu.judging.exercise_data import distinct
 from labkit.gpu.judging.kernel_exercise import kernel_exercise
-from labkit_lessons.gpu.debugging_and_profiling import solutions
-from labkit_lessons.gpu.debugging_and_profiling.exercises.shared import (
-    move_tops,
-)
-from labkit_lessons.gpu.debugging_and_profiling.wrong import case_row_max as wrong_max
+from labkit_lessons.gpu.races_and_other_faults import solutions
+from labkit_lessons.gpu.races_and_other_faults.exercises.shared import move_tops
+from labkit_lessons.gpu.races_and_other_faults.wrong import case_row_max as wrong_max
 
 
 def rows_with_tops(
