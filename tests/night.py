@@ -9,7 +9,8 @@ import pytest
 LONG_LESSONS = {
     "what_limits_a_kernel": "01_gpu/7_what_limits_a_kernel",
     "convolution_kernels": "01_gpu/8_convolution_kernels",
-    "training": "01_gpu/12_training",
+    "a_training_step_on_the_gpu": "01_gpu/12_a_training_step_on_the_gpu",
+    "training": "01_gpu/13_training",
     "bfloat16": "02_tpu/2_bfloat16",
     "what_the_compiler_makes_of_a_layer": "02_tpu/3_what_the_compiler_makes_of_a_layer",
     "training_on_a_tpu": "02_tpu/5_training_on_a_tpu",

@@ -58,7 +58,6 @@ LONGER_LESSONS = {
     "gradients_and_convolutions": Guide(cells=37, words=2186),
     "threads_blocks_and_memory": Guide(cells=34, words=1877),
     "convolution_kernels": Guide(cells=34, words=1988),
-    "training": Guide(cells=34, words=2493),
     "the_systolic_array": Guide(cells=36, words=2344),
     "bfloat16": Guide(cells=34, words=2033),
     "training_on_a_tpu": Guide(cells=34, words=1844),

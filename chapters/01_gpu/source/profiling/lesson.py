@@ -412,7 +412,7 @@ figures.guesses(results)
 # nsys profile python my_script.py
 # ```
 #
-# Of our numbers, `ncu` prints the sectors of a request, the registers, the occupancy and which resource limits it, line by line where it can; and it measures time.
+# Of our numbers, `ncu` prints the sectors of a request, the registers, the occupancy and which resource limits it (line by line, if the kernel is compiled with `lineinfo=True`); and it measures time.
 # Numba itself shows the compiled code of a kernel (`kernel.inspect_asm()`).
 # We left out how often the caches answered, and why a warp waited.
 #

@@ -22,7 +22,7 @@
 #
 # **Three kernels were handed in.
 # Each gave the right result whenever its author ran it, and each is wrong.**
-# Numba's own collection of examples has had such a kernel for years: you will meet its fault in a minute.
+# Numba's own examples had such a kernel: you will meet its fault in a minute.
 # How do you find a fault that no result shows?
 #
 # ## What you will be able to do
@@ -31,7 +31,7 @@
 # - test numbers by a law, far outside of their usual range;
 # - find lost elements with a probe that tries each place.
 #
-# You need lessons 4 and 5: thread, block, warp, lane, guard, barrier, shared memory.
+# You need lessons 4 to 6: thread, block, warp, lane, guard, barrier, a tile of shared memory.
 
 # %% tags=["setup"]
 # The setup cell: written by labkit build.
@@ -113,14 +113,14 @@ print(report.hazards[0])
 
 # %% [markdown]
 # The last thread of block 1 reads `x[64]`, and `x` ends at 63.
-# <!-- holds: report.hazards[0].kind == "out_of_bounds" and "[64]" not in str(numbers.shape) -->
+# <!-- holds: report.hazards[0].kind == "out_of_bounds" and numbers.size == 64 -->
 # Such a mistake is called a **hazard**: the program asks for something that nothing promises.
 # The SIMT machine stops there.
 # A GPU reads on, and gets whatever lies behind the array in memory; since nobody uses it, the result is right.
 # But where no memory of the program lies there, the launch ends with an error.
 #
-# Numba's example *laplace2d* does the same in two dimensions: in its version with shared memory, the line that fetches the right neighbour tests the row's number where the column's is meant.
-# So in the last column, it reads what stands behind the end of the row, into a place of the tile that nobody reads.
+# Numba's example *laplace2d* (`examples/laplace2d` in its repository) did the same in two dimensions: in the version with shared memory, the line that fetches the right neighbour tests the row's number where the column's is meant.
+# So in the last column it reads what stands behind the end of the row, into a place of the tile that nobody reads.
 #
 # **Exercise `gpu.case_neighbours`.**
 # The kernel shall be right for any size from 1 on, with blocks of 32 threads.
@@ -420,10 +420,11 @@ results.append(("half of the length", length_guess, lucky))
 figures.guesses(results)
 
 # %% [markdown]
-# Only five lengths are right, 1, 2, 4, 8 and 16: the powers of two, which halve without a rest.
+# Only five lengths are right, 1, 2, 4, 8 and 16: the powers of two, which halve without a remainder.
 # <!-- holds: [len(places) for places in lost if not places.any()] == [1, 2, 4, 8, 16] -->
 # For 12 columns the distances are 6, 3 and 1.
-# After the second round, places 0 to 2 hold what is left, but the last round looks at 0 and 1 alone: place 2 is forgotten, with all that had come to it, places 2, 5, 8 and 11.
+# After the second round, places 0 to 2 hold what is left, but the last round looks at 0 and 1 alone.
+# So place 2 is forgotten, with all that had come to it: places 2, 5, 8 and 11.
 # <!-- holds: np.flatnonzero(lost[11]).tolist() == [2, 5, 8, 11] -->
 # From 32 columns on, all lanes take part, and 32 is a power of two.
 #
@@ -442,7 +443,7 @@ figures.guesses(results)
 # numba-simt my_script.py
 # ```
 #
-# Of our three cases, both would report the first and the third, each with the line; none would find the infinite loss or the lost places.
+# Of our three cases, both report the first (`memcheck` where the array is an allocation of its own) and the third; none finds the infinite loss or the lost places.
 # For the loss, PyTorch has `torch.logsumexp`.
 # We left out races between blocks, which only atomic operations or another launch can order.
 #

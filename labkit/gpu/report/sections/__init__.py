@@ -14,8 +14,8 @@ handed_in        Kernels that the lessons show and do not ask for: as handed in,
                  and whole.
 hazards          Who finds which planted mistake: the SIMT machine, and the tools of
                  compute-sanitizer.
-launches         What a launch costs, and a copy: pinned memory and streams, as in the lesson
-                 Training.
+launches         What a launch costs, and a copy: pinned memory and streams, as in two lessons on
+                 training.
 lessons          What the lessons Tiles and What limits a kernel predict, tried; then the rows of
                  `cases`.
 limits           What fits on a multiprocessor: our limits and occupancy, beside CUDA's own.

@@ -29,7 +29,7 @@ LESSONS = (
     "convolution_kernels",
     "races_and_other_faults",
     "profiling",
-    "training",
+    "a_training_step_on_the_gpu",
 )
 LAYER_ERROR = 1e-3  # of a layer's outputs and gradients, in root mean squares
 PRODUCT_ERROR = 1e-4

@@ -1,4 +1,4 @@
-"""What torch.compile would run on the CPU: its loops, without building them (lesson training)."""
+"""What torch.compile would run on the CPU: its loops, without building them."""
 
 import re
 from collections.abc import Callable

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch._inductor import cpp_builder, exc
 
-from labkit_lessons.gpu.training.inductor import compiled_loops
+from labkit_lessons.gpu.a_training_step_on_the_gpu.inductor import compiled_loops
 
 
 def test_two_operations_on_each_element_are_one_nest_of_loops():
