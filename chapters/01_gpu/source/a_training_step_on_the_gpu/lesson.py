@@ -294,11 +294,11 @@ for gpu in map(hardware.machine, ("t4", "h200")):
 figures.table(["GPU", "copying the parameters", "the step, at best"], rows)
 
 # %% [markdown]
-# Copying moves 6.55 times as many bytes, for the same losses.
+# **Verdict on C01: wrong.**
+# Between two steps nobody on the host needs the parameters; copying them moves 6.55 times as many bytes here, for the same losses.
 # <!-- holds: round(copying.value / staying.value, 2) == 6.55 and np.abs(np.divide(losses, same) - 1).max() < 1e-4 -->
 #
-# **Verdict on C01: wrong.**
-# Between two steps nobody on the host needs the parameters, so they stay on the GPU; only the input travels.
+# So they stay on the GPU, and only the input travels.
 # On an H200, copying them would take longer than the whole step at best.
 # <!-- holds: float(rows[1][1]) > float(rows[1][2]) and float(rows[0][1]) < float(rows[0][2]) -->
 # (They do travel where a GPU's memory cannot hold the velocities as well: ZeRO-Offload keeps those on the host, and updates there.)
@@ -377,12 +377,13 @@ print(inductor.compiled_loops(after_conv, torch.from_numpy(x), torch.from_numpy(
 # Autocast spared a third of what this network keeps, though nothing of its weights.
 # <!-- holds: round(saved.value) in (31, 32, 33) -->
 # Fusion spared a quarter of what is kept, and three quarters of the bytes after a convolution, but no arithmetic.
+# The times are predictions; none was measured on a GPU.
 # <!-- holds: round(4 * (1 - float(rows[1][3]) / float(rows[0][3]))) == 1 and round(4 * (1 - float(rows[1][1]) / float(rows[0][1]))) == 3 -->
+#
 # By the roofline, convolutions in 16 bits take 5 times less on a T4; on an H200 8 times less than on its ordinary cores, but only half as long as in TF32.
 # <!-- holds: round(float(times["t4", "fp32"]) / float(times["t4", "fp16"])) == 5 -->
 # <!-- holds: round(float(times["h200", "fp32"]) / float(times["h200", "fp16"])) == 8 -->
 # <!-- holds: round(float(times["h200", "tf32"]) / float(times["h200", "fp16"])) == 2 -->
-# These times are predictions; none was measured on a GPU.
 #
 # ## Explain
 #
@@ -419,7 +420,7 @@ figures.guesses(results)
 # ```
 #
 # Of our numbers, they print the time of each operation and the bytes of each copy; the bytes of a kernel are Nsight Compute's (`ncu`).
-# `torch.optim.SGD(..., fused=True)` updates all arrays in few launches, and `torch.compile` fuses.
+# `torch.optim.SGD(..., fused=True)` updates all arrays in few launches.
 # We left out what 16 bits do to the numbers themselves: that is the next lesson's.
 #
 # ## Recap

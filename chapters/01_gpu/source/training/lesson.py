@@ -11,7 +11,7 @@
 #   labkit:
 #     title: Training
 #     number: 13
-#     minutes: 50
+#     minutes: 45
 #     needs: [torch]
 #     able: train in 16 bits, in pieces, and with overlap, and name the price of each
 #     runs_on: PyTorch; a GPU if there is one
@@ -309,6 +309,7 @@ if device == "cuda":
 # Within one step, only the update of a layer whose gradient is ready can overlap.
 # Across steps all can, with old weights, and after as many steps our loss was higher.
 # <!-- holds: min(np.mean(runs[rate, "one step late"][-40:]) / np.mean(runs[rate, "waiting"][-40:]) for rate in (0.01, 0.003)) > 1.05 -->
+#
 # Feeding the next input changes no number; then the slowest row sets the pace.
 #
 # ## Explain
@@ -335,6 +336,7 @@ figures.table(heads, table, note)
 # **Verdict on C37: holds if tensor cores do the work, in TF32 or 16 bits, and are kept busy.**
 # An H200's data sheet then promises 26 or 53 times as much arithmetic per joule as the laptop's processor, but less than 4 times without tensor cores.
 # <!-- holds: [round(row[2]) for row in table[4:]] == [26, 53] and table[3][2] < 4 -->
+#
 # For this network's step the roofline predicts much less: at best 3 times without tensor cores, 5 in TF32, 9 or 10 in 16 bits.
 # <!-- holds: [round(row[6]) for row in table[3:5]] == [3, 5] and 9 < table[5][6] < 10 -->
 # There the DRAM sets the time of most layers, and leaves most of the peak unused.
