@@ -202,7 +202,7 @@ def sgd(
 
     All three are dicts with the same keys or lists of the same length, of arrays of equal shapes.
     Without velocities (None) the step starts from v = 0. Both results are new, dicts for dicts and
-    lists for lists. Lesson training derives the update.
+    lists for lists. (Lesson a_training_step_on_the_gpu.)
     """
     if not isinstance(parameters, dict):
         return _sgd_of_lists(parameters, gradients, velocities, lr, momentum)

@@ -104,7 +104,7 @@ exec(sys.argv[1])
 print(os.environ["TORCHINDUCTOR_CACHE_DIR"], [str(path) for path in guessed.rglob("*")])
 """
 COMPILERS = {
-    "lesson training": "from labkit_lessons.gpu.training import inductor\n"
+    "lesson a_training_step": "from labkit_lessons.gpu.a_training_step_on_the_gpu import inductor\n"
     "inductor.compiled_loops(torch.relu, torch.ones(3))",
     "lesson fine_tuning": "import labkit.distributed.gpt.training\n"
     "from labkit_lessons.distributed.fine_tuning_and_compilers import compiled\n"

@@ -1,7 +1,7 @@
 """PTX, the assembly of GPUs: its instructions with their source lines, and costs seen in them.
 
 Instructions are counted as they stand there, not as often as they run. Source of names and forms:
-NVIDIA, "PTX ISA". (Lesson debugging_and_profiling reads a kernel's PTX.)
+NVIDIA, "PTX ISA". (Lesson profiling reads a kernel's PTX.)
 """
 
 import re

@@ -1,7 +1,7 @@
 """What a training step costs: the memory it keeps, its time at the roofline, the bus to the GPU.
 
-Lesson training uses all of it, and draws losses. What is kept is counted; times are predicted, none
-is measured.
+Lessons a_training_step_on_the_gpu and training use it; the second draws losses. What is kept is
+counted; times are predicted, none is measured.
 """
 
 from collections import Counter
@@ -57,6 +57,20 @@ class Kept(saved_tensors_hooks):
             self._seen[memory] = tensor  # held, so that its address is not used again
             self.bytes[self.layer] += tensor.nbytes
         return tensor
+
+
+def kept_by_layer(
+    net: torch.nn.Sequential, x: torch.Tensor, short: torch.dtype | None = None
+) -> Counter[str]:
+    """Bytes that the forward pass of `net` on x keeps for its backward pass, by layer.
+
+    `short`: the format of 16 bits in which autocast computes. What two layers share counts for the
+    first.
+    """
+    with Kept(net) as counter, torch.autocast(x.device.type, short, enabled=short is not None):
+        for counter.layer, layer in net.named_children():
+            x = layer(x)
+    return counter.bytes
 
 
 def _address(tensor: torch.Tensor) -> int:

@@ -40,7 +40,8 @@ MODULES = sorted((ROOT / "labkit").rglob("*.py"))
 # What is made of PyTorch, TensorFlow or JAX is loaded by whoever asks for it; the board's services
 # when its server starts.
 TPU = ("compile_worker", "jax_training", "models", "train", "training", "programs")
-GPU = ("training/autograd", "training/feeding", "training/sgd", "training/tensors", "step_cost")
+GPU = ("training/autograd", "training/feeding", "training/pytorch", "training/sgd")
+GPU += ("training/tensors", "step_cost")
 LATE = {ROOT / "labkit" / "gpu" / f"{name}.py" for name in GPU}
 REPORT = ROOT / "labkit" / "gpu" / "report"  # whose sections have processes of their own
 LATE |= {REPORT / "timing.py", REPORT / "tasks.py", *(REPORT / "sections").glob("*.py")}

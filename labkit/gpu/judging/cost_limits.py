@@ -183,6 +183,22 @@ def float64(theirs: ProfiledLaunch) -> str | None:
     )
 
 
+def float64_operations(profile: Any, kernel: Any, x: np.ndarray) -> str | None:
+    """Any addition, multiplication or division in float64: the limit of an exercise that has one.
+
+    Numba makes them of 0.0, -math.inf and 1 beside float32. No compiler is asked.
+    """
+    in_float64 = profile.counters["flops_fp64"] / x.size
+    all_sizes = profile.counters["flops"] / x.size
+    if not in_float64:
+        return None
+    return (
+        f"{in_float64:.2g} of its {all_sizes:.2g} additions, multiplications and divisions for "
+        "each element are in float64. Look at each number that is written in the kernel: what type "
+        "has it, and what type has the result?"
+    )
+
+
 @lru_cache(maxsize=16)
 def _compiled(kernel: Any, types: tuple) -> Any:
     """The compiler's report, once for all launches; None without a compiler: nobody is blamed."""

@@ -1,7 +1,7 @@
 """Max-pooling, forward and backward, and bias, ReLU and pooling in one pass over memory.
 
 The pass is the point: three kernels would write and read the convolution's output, the largest
-array of the network, twice more. (Lesson training.)
+array of the network, twice more. (Lesson a_training_step_on_the_gpu.)
 """
 
 from collections.abc import Callable

@@ -4,7 +4,8 @@ PyTorch keeps the tape and calls the backwards in their order; every number is c
 of ours. Tensors are float32 and contiguous, on the GPU if kernels run there, else on the CPU; what
 does not fit is refused in a sentence (`labkit.gpu.training.tensors`). Letters of shapes and oracle:
 `labkit.reference`. `layer` is the name under which launches are counted: "conv1" for the forward
-kernel, "conv1 dx", "conv1 dw" and "conv1 db" for the backward ones. (Lesson training.)
+kernel, "conv1 dx", "conv1 dw" and "conv1 db" for the backward ones.
+(Lesson a_training_step_on_the_gpu.)
 """
 
 from collections.abc import Callable

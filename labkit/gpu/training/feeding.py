@@ -3,7 +3,7 @@
 The GPU fetches a batch by itself from pinned memory, which is slow to make: two pieces are made
 once and used in turn. What the copying stream writes, the stream that computes must wait for
 (`wait_stream`), and PyTorch must know who uses it, or it gives its memory away too early
-(`record_stream`). On a CPU there is nothing to copy. (Lesson training.)
+(`record_stream`). On a CPU there is nothing to copy. (Lesson a_training_step_on_the_gpu.)
 """
 
 from collections.abc import Iterator, Sequence

@@ -21,10 +21,10 @@ GPU = "NVIDIA H200"
 BENCH = Bench(timing.Host(), dry=True)
 SOURCES = {
     "implicit_gemm": "convolution_kernels",
-    "handed_in_2": "debugging_and_profiling",
-    "handed_in_3": "debugging_and_profiling",
-    "handed_in_4": "debugging_and_profiling",
-    "make": "debugging_and_profiling",
+    "handed_in_row_max": "races_and_other_faults",
+    "handed_in_bias_gradient": "profiling",
+    "handed_in_gelu": "profiling",
+    "make": "profiling",
 }
 
 
@@ -160,6 +160,6 @@ def test_all_cases_run_here_and_are_checked():
 
 
 def test_a_repaired_kernel_that_is_wrong_is_refused(monkeypatch):
-    monkeypatch.setattr(cases.whole, "quick_gelu", handed_in.handed_in_2)
+    monkeypatch.setattr(cases.whole, "quick_gelu", handed_in.handed_in_row_max)
     with pytest.raises((timing.Refused, TypeError, ValueError, RuntimeError)):
         cases.float64_row(BENCH)

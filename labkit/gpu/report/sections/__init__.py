@@ -2,8 +2,8 @@
 
 Modules (written by tools/modules.py):
 
-cases            What the lessons Convolution kernels and Debugging and profiling predict, tried on
-                 a GPU.
+cases            What lessons predict of convolutions and of kernels handed in with a fault, tried
+                 on a GPU.
 compilers        The same kernels by other compilers: a tile in CUDA C++ by `nvcc`, a softmax in
                  Triton.
 counted_kernels  Kernels small enough to explain, whose counters two machines compare.
@@ -14,8 +14,8 @@ handed_in        Kernels that the lessons show and do not ask for: as handed in,
                  and whole.
 hazards          Who finds which planted mistake: the SIMT machine, and the tools of
                  compute-sanitizer.
-launches         What a launch costs, and a copy: pinned memory and streams, as in the lesson
-                 Training.
+launches         What a launch costs, and a copy: pinned memory and streams, as in two lessons on
+                 training.
 lessons          What the lessons Tiles and What limits a kernel predict, tried; then the rows of
                  `cases`.
 limits           What fits on a multiprocessor: our limits and occupancy, beside CUDA's own.

@@ -1,4 +1,4 @@
-"""What the lessons Convolution kernels and Debugging and profiling predict, tried on a GPU."""
+"""What lessons predict of convolutions and of kernels handed in with a fault, tried on a GPU."""
 
 from collections.abc import Callable
 from functools import partial
@@ -18,20 +18,21 @@ from labkit.gpu.report.timing import Prepare, Task, Timing, measure
 from labkit.gpu.training.tensors import launch
 from labkit.provenance import counted, predicted
 
-LESSON = "debugging_and_profiling"
+RACES = "races_and_other_faults"
+PROFILING = "profiling"
 convolution_kernels = module_of("convolution_kernels", "solutions")
-whole = module_of(LESSON, "solutions")
-DOUBLES = 24  # float64 instructions of case 4, by the lesson's compiler report
+whole = module_of(PROFILING, "solutions")
+DOUBLES = 24  # float64 instructions of case 2, by the lesson's compiler report
 MATRIX_UNITS = ("a100", "h100", "h200")  # whose peak in fp64 is twice that of ordinary units
 
 
 def work(bench: Bench, earlier: dict) -> Work:
     """The two convolutions, then the cases."""
     yield "conv2, implicit GEMM beside direct", partial(convolution_row, bench)
-    yield "case 2, right results of a race", partial(race_row, bench)
-    yield "case 3, scattered atomic additions", partial(bias_row, bench)
-    yield "case 4, float64 in a line", partial(float64_row, bench)
-    yield "case 5, a quarter of the warps", partial(room_row, bench)
+    yield "row maximum, right results of a race", partial(race_row, bench)
+    yield "case 1, scattered atomic additions", partial(bias_row, bench)
+    yield "case 2, float64 in a line", partial(float64_row, bench)
+    yield "case 3, a quarter of the warps", partial(room_row, bench)
 
 
 def timed(
@@ -106,20 +107,20 @@ def race_row(bench: Bench) -> Row:
     for seed in range(runs):
         (x,) = normal((rows, 64))(torch.Generator(on).manual_seed(seed))
         top = torch.full((rows,), torch.nan, device=on)
-        launch((handed_in.handed_in_2, rows, 32), x, top)
+        launch((handed_in.handed_in_row_max, rows, 32), x, top)
         right += torch.equal(top, x.max(dim=1).values)
     number = bench.measured(100 * right / runs, "% of 100 launches right")
     said = "the SIMT machine gives 100 right results and the race; a GPU promises neither"
-    return Row({"here": number}, None, said, LESSON)
+    return Row({"here": number}, None, said, RACES)
 
 
 def bias_row(bench: Bench) -> Row:
-    """Case 3, as handed in and whole."""
+    """Case 1, as handed in and whole."""
     M = bench.size(2**16, 70)
     K = bench.size(1024, 40)
     grid = (-(-K // 32), -(-M // 64))
     both = {
-        "handed in": ours((handed_in.handed_in_3, grid, 32), zero=True),
+        "handed in": ours((handed_in.handed_in_bias_gradient, grid, 32), zero=True),
         "whole": ours((whole.bias_gradient, grid, 32), zero=True),
     }
     times = timed(bench, both, ((M, K),), (K,), lambda dy: dy.sum(dim=0), 1e-2)
@@ -133,11 +134,11 @@ def gelu(x: torch.Tensor) -> torch.Tensor:
 
 
 def float64_row(bench: Bench) -> Row:
-    """Case 4, as handed in and whole; the lesson's sum is made for this GPU."""
+    """Case 2, as handed in and whole; the lesson's sum is made for this GPU."""
     n = bench.size(2**26, 300)
     grid = -(-n // 128)
     both = {
-        "handed in": ours((handed_in.handed_in_4, grid, 128)),
+        "handed in": ours((handed_in.handed_in_gelu, grid, 128)),
         "whole": ours((whole.quick_gelu, grid, 128)),
     }
     found = gain_row(bench, timed(bench, both, ((n,),), (n,), gelu), "")
@@ -151,11 +152,11 @@ def float64_row(bench: Bench) -> Row:
     predicted_gain = predicted(slower, "times as fast when whole", by)
     numbers = found.numbers | {"by the lesson's sum": predicted_gain}
     said = f"the lesson's sum is {miss(predicted_gain, numbers['here'])}"
-    return Row(numbers, None, "" if bench.dry else said, LESSON)
+    return Row(numbers, None, "" if bench.dry else said, PROFILING)
 
 
 def room_row(bench: Bench) -> Row:
-    """Case 5: 4 blocks on a multiprocessor, or 16."""
+    """Case 3: 4 blocks on a multiprocessor, or 16."""
     rows = bench.size(2**14, 3)
     both = {
         "handed in": ours((handed_in.make(12_000), rows, 128)),
@@ -170,4 +171,4 @@ def room_row(bench: Bench) -> Row:
 def gain_row(bench: Bench, times: dict[str, Timing], stated: str) -> Row:
     """How many times as fast a repaired kernel is."""
     gain = bench.measured(ratio(times, "handed in", "whole"), "times as fast when whole")
-    return Row({"here": gain} | sides(bench, times), None, stated, LESSON)
+    return Row({"here": gain} | sides(bench, times), None, stated, PROFILING)

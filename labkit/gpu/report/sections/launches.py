@@ -1,4 +1,4 @@
-"""What a launch costs, and a copy: pinned memory and streams, as in the lesson Training."""
+"""What a launch costs, and a copy: pinned memory and streams, as in two lessons on training."""
 
 import statistics
 from collections.abc import Callable
@@ -19,6 +19,7 @@ from labkit.gpu.training import feeding
 from labkit.gpu.training.tensors import launch
 from labkit.provenance import Quantity, predicted
 
+COPIES = "a_training_step_on_the_gpu"  # the lesson that predicts their time
 PHOTOGRAPHS = 64
 IMAGE = (3, 32, 32)
 LARGE = 2**26  # bytes
@@ -141,9 +142,9 @@ def copy_row(bench: Bench, size: int) -> Row:
     try:
         numbers["by the bus"] = predicted_copy(bench, size)
     except (KeyError, NotHere):
-        return Row(numbers, None, f"{said}; no prediction for this GPU's bus", "training")
+        return Row(numbers, None, f"{said}; no prediction for this GPU's bus", COPIES)
     said += f"; the time by the bus is {miss(numbers['by the bus'], numbers['pinned'])}"
-    return Row(numbers, None, said, "training")
+    return Row(numbers, None, said, COPIES)
 
 
 def predicted_copy(bench: Bench, size: int) -> Quantity:

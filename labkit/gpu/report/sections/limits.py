@@ -15,7 +15,7 @@ from labkit.provenance import predicted
 
 MATMUL = "void(float32[:,::1], float32[:,::1], float32[:,::1], int64, int64, int64)"
 ROWS = "void(float32[:,::1], float32[:,::1])"
-ROOMS = (12_000, 3_391, 3_392)  # of lesson debugging_and_profiling: as handed in, whole, too large
+ROOMS = (12_000, 3_391, 3_392)  # of lesson profiling: as handed in, whole, too large
 ATTRIBUTES = {  # of a Multiprocessor: CUDA's name for it, and what to divide it by
     "warps": ("MAX_THREADS_PER_MULTIPROCESSOR", 32),
     "blocks": ("MAX_BLOCKS_PER_MULTIPROCESSOR", 1),
@@ -34,7 +34,7 @@ def work(bench: Bench, earlier: dict) -> Work:
         yield f"matmul, {rung}", fits
     for room in ROOMS:
         kernel = make(room)
-        fits = partial(fitting_row, bench, kernel, ROWS, 128, "debugging_and_profiling")
+        fits = partial(fitting_row, bench, kernel, ROWS, 128, "profiling")
         yield f"room for {room:,} columns", fits
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from labkit.checks.lesson_files import module_of
 from labkit.gpu import cuda
-from labkit.gpu.report.sections.handed_in import handed_in_2
+from labkit.gpu.report.sections.handed_in import handed_in_row_max
 from numba_simt.extensions.vector import load_float32x4
 
 block_sum = module_of("memory_and_warps", "solutions").block_sum
@@ -165,13 +165,13 @@ PLANTED = (
     Planted(read_too_early, ("race", "uninitialised"), ("racecheck",)),
     Planted(written_too_early, ("race",), ("racecheck",)),
     Planted(
-        handed_in_2,
+        handed_in_row_max,
         ("race",),
         ("racecheck",),
         grid=2,
         block=32,
         shape=(2, 32),
-        text="No barrier between the lanes of a warp: case 2 of Debugging and profiling.",
+        text="No barrier between the lanes of a warp: case 3 of Races and other faults.",
     ),
     Planted(added_by_all, ("race",), (), SHARED_ALONE, grid=2, block=32),
     Planted(never_written_shared, ("uninitialised",), (), GLOBAL_ALONE),

@@ -29,8 +29,9 @@ LESSONS = (
     "tiles",
     "convolution_kernels",
     "convolution_kernels_backwards",
-    "debugging_and_profiling",
-    "training",
+    "races_and_other_faults",
+    "profiling",
+    "a_training_step_on_the_gpu",
 )
 LAYER_ERROR = 1e-3  # of a layer's outputs and gradients, in root mean squares
 PRODUCT_ERROR = 1e-4
