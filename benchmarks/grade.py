@@ -1,6 +1,6 @@
 """How long `labkit grade` takes for a class: 30 submissions of a lesson, three times: `make bench`.
 
-    python benchmarks/grade.py [--lesson 01_gpu/1_gradients_and_convolutions] [--runs 3]
+    python benchmarks/grade.py [--lesson 01_gpu/1_gradients] [--runs 3]
 
 The submissions are made of the lesson's notebook: each exercise's cell as it is handed out, or the
 course's solution, or a planted wrong answer, in turn. Each run draws its own cases. The goal is
@@ -32,7 +32,7 @@ from labkit.provenance import counted, measured  # noqa: E402
 MANY = 30
 GOAL = 300.0  # seconds
 IMPORTS = "from labkit import check, figures, hint, predict, quiz\n"
-LESSON = "01_gpu/1_gradients_and_convolutions"
+LESSON = "01_gpu/1_gradients"
 
 
 def submissions(lesson: str, folder: Path) -> None:

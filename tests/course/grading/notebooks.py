@@ -7,7 +7,7 @@ from labkit.course.config import config
 from labkit.course.grading.closed_process import ClosedProcess, Limits
 from labkit.course.grading.rooms import room
 
-LESSON = "01_gpu/1_gradients_and_convolutions"
+LESSON = "01_gpu/1_gradients"
 ID = "gpu.one_output"
 RIGHT = "def one_output(x, w, b):\n    return np.sum(x * w) + b\n"
 WRONG = "def one_output(x, w, b):\n    return np.sum(x * w) - b\n"

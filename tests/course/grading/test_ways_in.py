@@ -17,7 +17,7 @@ from labkit.course.config import config
 from labkit.course.grading.command import grade
 from tests.course.grading.notebooks import CHECK, ID, RIGHT, WRONG, submit
 
-SOLUTIONS = "labkit_lessons.gpu.gradients_and_convolutions.solutions"
+SOLUTIONS = "labkit_lessons.gpu.gradients.solutions"
 PATCHES = """
 import labkit, labkit.checks.compare, labkit.checks.judge, labkit.checks.diagnosis.diagnose
 import labkit.checks.watch.run, labkit.course.grading.data as data
@@ -42,7 +42,7 @@ COPIES = {
     "imported": f"from {SOLUTIONS} import one_output as ours",
     "read": "import labkit, pathlib\n"
     "place = pathlib.Path(labkit.__file__).parents[1] / 'chapters/01_gpu/source'\n"
-    "text = (place / 'gradients_and_convolutions/solutions.py').read_text()\n"
+    "text = (place / 'gradients/solutions.py').read_text()\n"
     "own = {}\nexec(text, own)\nours = own['one_output']",
     "from_memory": "import gc, types\n"
     "found = [f for f in gc.get_objects() if isinstance(f, types.FunctionType)\n"
