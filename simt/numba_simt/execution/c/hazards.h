@@ -86,15 +86,13 @@ static int ordered(const Warp *w, int lane, const Touch *t, int warps_per_block,
 
 static int block_of(const State *s, const Touch *t) { return (t->warp - 1) / s->warps_per_block; }
 
-static uint32_t round_of(const Warp *w) { return w->round % SEVERAL; }
-
 static Touch touch_now(const State *s, const Warp *w, int lane, int line) {
-    return (Touch){w->id + 1, (uint32_t)line & 0xfffff, round_of(w), BIT(lane), s->now};
+    return (Touch){w->id + 1, (uint16_t)line, (uint16_t)w->round, BIT(lane), s->now};
 }
 
 // In which round of its loops the other access was, seen from this warp's, and how far away.
 static int relation(const State *s, const Warp *w, const Touch *t) {
-    const uint32_t ahead = (round_of(w) + SEVERAL - t->round) % SEVERAL;
+    const uint32_t ahead = (w->round + SEVERAL - t->round) % SEVERAL;
     const int when = t->round == SEVERAL   ? 0
                      : !ahead              ? SAME_ROUND
                      : ahead < SEVERAL / 2 ? OTHER_EARLIER
@@ -175,10 +173,9 @@ static void touch(Machine *m, Cell *c, Warp *w, int lane, int line, int kind, in
     const int per = s->warps_per_block;
     int who;
     Touch *const seen = &c->read[0];
-    if (kind == LOAD && seen->warp == w->id + 1 && seen->line == (uint32_t)line && seen->lanes >> lane & 1 &&
+    if (kind == LOAD && seen->warp == w->id + 1 && seen->line == (uint16_t)line && seen->lanes >> lane & 1 &&
         seen->time >= w->sync_time) {
         seen->time = s->now; // this lane read it before, and since then nobody wrote: nothing new
-        if (seen->round != round_of(w)) seen->round = seen->lanes == BIT(lane) ? round_of(w) : SEVERAL;
         return;
     }
     if (kind != STORE && !(kind == ATOMIC && same) && !c->write.warp && !c->atomic[0].warp &&

@@ -233,7 +233,7 @@ static int run_warp(Machine *m, Warp *w) {
                 const int64_t span = w->pc - o[TARGET] + 1;
                 w->pc = o[TARGET];
                 if (span <= 0) continue;
-                w->round++;
+                w->round = w->round == SEVERAL - 1 ? 0 : w->round + 1;
                 w->steps += span;
                 s->idle += span;
                 s->budget -= span;

@@ -46,10 +46,10 @@ typedef struct {
 // Who touched a granule of memory: the lanes of one warp, when, and from which line.
 typedef struct {
     int32_t warp;
-    uint32_t line : 20, round : 12; // round: how often the warp had jumped back, or SEVERAL
+    uint16_t line, round; // round: how often the warp had jumped back, or SEVERAL
     uint32_t lanes, time;
 } Touch; // warp 0: nobody
-enum { SEVERAL = 0xfff };
+enum { SEVERAL = 0xffff };
 typedef struct {
     Touch write;     // the last plain write
     Touch atomic[2]; // atomics since then: the last two threads
@@ -103,7 +103,7 @@ typedef struct {
     Frame frames[MAX_FRAMES];
     int64_t steps, idle, rested; // idle counts from `rested` to PATIENCE
     int64_t stuck;               // what s->writes was when it began to go in circles
-    uint32_t round;             // jumps back
+    uint32_t round;             // jumps back, modulo SEVERAL
     uint32_t sync_time;
     char *own;           // memory of a part's registers
     uint32_t *pair_time; // [lane][lane]: last syncwarp that both took part in
