@@ -22,11 +22,14 @@ from numba_simt.program import Program
 LOADS = {"LD", "LDV"}
 STORES = {"ST", "STV"}
 ATOMICS = {name for name in OPS if name.startswith("ATOMIC_")}
-BARRIERS = {name for name in OPS if name.startswith("BARRIER")}
+BARRIERS = {"GRIDSYNC"} | {name for name in OPS if name.startswith("BARRIER")}
 COPIES = {"MOV", "COPY", "CVT", "NARROW", "TRUNCATE"}
 JUMPS = {"JMP", "NEXT"}
 TESTS = {"IF", "TEST", "JZ"}
-_NO_REGISTERS = {"result", "function", "to", "width", "axis", "array", "target", "frames", "none"}
+_NO_REGISTERS = {
+    *("result", "function", "to", "width", "axis", "array", "target", "frames", "none"),
+    *("error", "stops", "count", "print"),
+}
 _OF_FOUR = {"LDV": "result", "STV": "value"}  # the first of four registers
 _DEEPEST = 24  # of an expression that is compared with another one
 Span = tuple[int, int]  # first and last instruction

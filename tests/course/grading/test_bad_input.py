@@ -61,7 +61,7 @@ def graded(rooms, tmp_path_factory):
     submit(folder, "older", TWICE, source_sha256="0" * 64)
     submit(folder, "anna/first", TWICE)
     submit(folder, "anna/second", WRONG + CHECK)
-    (folder / "other.ipynb").write_text(json.dumps(course_notebook("01_gpu/3_tiles")))
+    (folder / "other.ipynb").write_text(json.dumps(course_notebook("01_gpu/6_tiles")))
     (folder / "cut.ipynb").write_text('{"cells": [')
     (folder / "picture.ipynb").write_bytes(bytes(range(256)))
     (folder / "deep.ipynb").write_text("[" * 100_000)
@@ -120,7 +120,7 @@ def test_an_answer_that_does_harm_is_not_right(graded, name):
         ("older", "Right", "another version of the lesson"),
         ("anna/first", "Right", "several submissions of this name"),
         ("anna/second", "Look again", "several submissions of this name"),
-        ("other", "Not graded", "another lesson, 01_gpu/3_tiles"),
+        ("other", "Not graded", "another lesson, 01_gpu/6_tiles"),
         ("cut", "Not graded", "not valid JSON"),
         ("picture", "Not graded", "no notebook"),
         ("deep", "Not graded", "no notebook"),

@@ -10,7 +10,7 @@ EVIL = "<script>alert(1)</script>"
 ONE = Graded(
     "=HYPERLINK(1)",
     f"{EVIL}.ipynb",
-    "01_gpu/3_tiles",
+    "01_gpu/6_tiles",
     EVIL,
     [Verdict("gpu.x", "Right", EVIL, EVIL, "apart"), Verdict("gpu.y", "No answer")],
     [["gpu.guess", EVIL, "GB/s"]],

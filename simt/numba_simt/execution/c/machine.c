@@ -50,13 +50,13 @@ static int run(Machine *m, int64_t budget) {
             if (!s->n_resident && s->next_block == blocks) return DONE;
             s->rounds = s->moved ? 0 : s->rounds + 1;
             if (s->moved) s->next_start = 1;
+            const int all_wait = !s->moved && gathered(s);
+            if (all_wait && !room && release_grid(m) == FATAL) return FATAL;
             int circles = 0;
-            const int look = s->n_resident && s->rounds && !(s->rounds & (s->rounds - 1));
+            const int look = !all_wait && s->n_resident && s->rounds && !(s->rounds & (s->rounds - 1));
             if (look && look_for_circles(m, &circles) == FATAL) return FATAL;
             if (circles) s->rounds = 0;
             if (circles && !room && set_free(m) == FATAL) return FATAL;
-            const int all_wait = !s->moved && gathered(s);
-            if (all_wait && !room && release_grid(m) == FATAL) return FATAL;
             if (room && (!s->n_resident || circles || all_wait || s->rounds >= s->next_start)) {
                 if (!begin_block(m))
                     return stop(
