@@ -2,9 +2,9 @@
 
 A submission's way: submissions.py reads its file as data, slices.py finds the statements that its
 answers need, and grading.py brings two closed processes together (closed_process.py,
-closed_room.py). In one the student's statements run (student_process.py); it has no answers of the
-course. In the other the verdict is found (judge_process.py). They say to each other what data.py
-can write: numbers and texts, and no pickle of the student's.
+closed_room.py). In one the student's statements run (answers.py, student_process.py); it has no
+answers of the course. In the other the verdict is found (judge_process.py). They say to each other
+what data.py can write: numbers and texts, and no pickle of the student's.
 
 Modules (written by tools/modules.py):
 

@@ -7,6 +7,7 @@ for, and the calls of `check` themselves. Nothing is run here.
 
 import ast
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -34,20 +35,27 @@ def without_magic(text: str) -> str:
     """A cell's Python; lines of IPython's own become comments, and keep their place."""
     if text.lstrip().startswith("%%"):
         return ""
-    lines = [f"pass  # {line.strip()}" if _is_magic(line) else line for line in text.splitlines()]
+    lines = []
+    for line in text.splitlines():
+        is_magic = MAGIC.search(line) and not line.lstrip().startswith("#")
+        lines.append(f"pass  # {line.strip()}" if is_magic else line)
     return "\n".join(lines) + "\n"
-
-
-def _is_magic(line: str) -> bool:
-    return bool(MAGIC.search(line)) and not line.lstrip().startswith("#")
 
 
 def statements(cell: int, text: str) -> list[Statement]:
     """The statements of a cell; SyntaxError or ValueError where it is not Python."""
     found = []
     for node in ast.parse(text).body:
-        checks = tuple(checked_in(node))
-        found.append(Statement(cell, node.lineno, node, _bound(node), _used(node), checks))
+        found.append(
+            Statement(
+                cell,
+                node.lineno,
+                node,
+                binds=_bound(node),
+                uses=_used(node),
+                checks=tuple(checked_in(node)),
+            )
+        )
     return found
 
 
@@ -107,7 +115,9 @@ def _used(node: ast.stmt) -> frozenset[str]:
     found = {one.id for one in names if isinstance(one.ctx, reads)}
     if isinstance(node, ast.AugAssign):
         found |= _root(node.target)
-    found |= {one for part in ast.walk(node) if isinstance(part, ast.Global) for one in part.names}
+    for part in ast.walk(node):
+        if isinstance(part, ast.Global):
+            found.update(part.names)
     return frozenset(found)
 
 
@@ -117,23 +127,33 @@ def needed(found: list[Statement], wanted: Iterable[Statement]) -> list[Statemen
     An import is needed as any other name; that something calls a function of a module, or draws
     with it, changes no name of the notebook.
     """
-    chosen = set()
-    queue = list(wanted)
-    place = {id(one): number for number, one in enumerate(found)}
-    modules = {name for one in found if _is_import(one) for name in one.binds}
+    places = {id(one): place for place, one in enumerate(found)}
+    binders = _binders(found)
+    followed: dict[str, int] = {}  # of a name, how many of its binders are chosen
+    queue = [places[id(one)] for one in wanted]
+    chosen = set(queue)
     while queue:
-        one = queue.pop()
-        if id(one) in chosen:
-            continue
-        chosen.add(id(one))
-        names = one.uses | one.binds
-        for other in found[: place[id(one)]]:
-            shared = other.binds & names
-            if not _is_import(other) and isinstance(other.node, ast.Expr):
-                shared -= modules
-            if shared:
-                queue.append(other)
-    return [one for one in found if id(one) in chosen]
+        place = queue.pop()
+        one = found[place]
+        for name in one.uses | one.binds:
+            before = bisect_left(binders.get(name, []), place)
+            after = followed.get(name, 0)
+            others = binders.get(name, [])[after:before]
+            queue += set(others) - chosen
+            chosen.update(others)
+            followed[name] = max(before, after)
+    return [found[place] for place in sorted(chosen)]
+
+
+def _binders(found: list[Statement]) -> dict[str, list[int]]:
+    """The places of the statements that bind each name, or change its value, in their order."""
+    modules = {name for one in found if _is_import(one) for name in one.binds}
+    binders: dict[str, list[int]] = {}
+    for place, one in enumerate(found):
+        names = one.binds - modules if isinstance(one.node, ast.Expr) else one.binds
+        for name in names:
+            binders.setdefault(name, []).append(place)
+    return binders
 
 
 def _is_import(one: Statement) -> bool:

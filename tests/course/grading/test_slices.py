@@ -54,3 +54,15 @@ def test_lines_of_ipython_keep_their_place():
     assert without_magic(text).splitlines()[1] == "x = 1"
     assert [one.line for one in statements(1, without_magic(text))] == [1, 2, 3, 4, 5]
     assert without_magic("%%bash\nls\n") == ""
+
+
+def test_a_notebook_of_a_hundred_thousand_statements_is_read():
+    text = "a = 1\n" * 100_000 + "check('gpu.x', a)"
+    assert len(lines_for(text)) == 100_001
+
+
+@pytest.mark.parametrize("part", ["-{}", "not {}", "({})", "{}.b", "{} + a", "f({})", "{}[0]"])
+def test_a_statement_of_any_depth_ends_nobody(part):
+    before, _, after = part.partition("{}")
+    with pytest.raises((SyntaxError, RecursionError, MemoryError)):
+        statements(1, before * 100_000 + "a" + after * 100_000)
