@@ -90,18 +90,23 @@ def array_type(array: np.ndarray) -> object:
     """Numba's type of an array."""
     flags = array.flags
     layout = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
-    return _array_type(array.dtype, array.ndim, layout)
+    return _array_type(array.dtype, array.dtype.isalignedstruct, array.ndim, layout)
 
 
 @cache
-def _array_type(dtype: np.dtype, ndim: int, layout: str) -> object:
+def _array_type(dtype: np.dtype, aligned: bool, ndim: int, layout: str) -> object:
+    """`aligned`: of two equal dtypes of records only one may be, and Numba tells them apart."""
     from numba import types
 
-    return types.Array(_number_type(dtype), ndim, layout)
+    return types.Array(_element_type(dtype, aligned), ndim, layout)
+
+
+def _number_type(dtype: np.dtype) -> object:
+    return _element_type(dtype, dtype.isalignedstruct)
 
 
 @cache
-def _number_type(dtype: np.dtype) -> object:
+def _element_type(dtype: np.dtype, aligned: bool) -> object:
     from numba.np.numpy_support import from_dtype
 
     return from_dtype(dtype)

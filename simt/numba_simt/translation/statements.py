@@ -25,6 +25,15 @@ _CURES = {
     ast.JoinedStr: "kernels have no strings: number the cases",
     ast.NamedExpr: "assign on a line of its own",
 }
+_REFUSED = (
+    ast.Try,
+    ast.List,
+    ast.ListComp,
+    ast.Set,
+    ast.SetComp,
+    ast.Dict,
+    ast.DictComp,
+)  # by Numba
 _ELSE = "it is made of numbers, tuples, arrays, if, for and while"
 
 
@@ -34,7 +43,8 @@ class Statements(Loops):
     def unknown(self, node: ast.AST) -> NoReturn:
         """Refuses what no method here compiles."""
         name = type(node).__name__.lower()
-        self.limit(f"a kernel cannot contain `{name}`: {_CURES.get(type(node), _ELSE)}.")
+        refuse = self.refuse if isinstance(node, _REFUSED) else self.limit
+        refuse(f"a kernel cannot contain `{name}`: {_CURES.get(type(node), _ELSE)}.")
 
     def compile_Pass(self, node: ast.Pass) -> None:
         """pass"""
