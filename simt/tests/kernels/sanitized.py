@@ -16,7 +16,11 @@ from numba_simt import profile
 from numba_simt.errors import KernelError
 
 MACHINE = Path(__file__).parents[1] / "machine"
-TESTS = "test_ops.py", "test_bad_inputs.py", "test_semantics.py", "test_signatures.py"
+TESTS = (
+    *("test_ops.py", "test_bad_inputs.py", "test_semantics.py", "test_signatures.py"),
+    *("constructs/test_records.py", "constructs/test_shapes.py", "constructs/test_cooperative.py"),
+    *("constructs/test_chosen_arrays.py", "constructs/test_exceptions.py"),
+)
 
 
 def run(case: object) -> None:
