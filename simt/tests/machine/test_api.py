@@ -409,7 +409,7 @@ def test_names_for_kernels_refuse_to_work_on_the_host(name):
 def test_names_that_are_not_here():
     with pytest.raises(AttributeError, match=r"cuda\.syncthread: is it cuda\.syncthreads\?"):
         cuda.syncthread()
-    for name in ("cg", "reduce", "vectorize", "compile_ptx", "open_ipc_array"):
+    for name in ("reduce", "vectorize", "compile_ptx", "open_ipc_array"):
         with pytest.raises(AttributeError, match=rf"no cuda\.{name}"):
             getattr(cuda, name)
     assert not hasattr(cuda, "float32x4")
