@@ -13,8 +13,10 @@ class Subscripts(Filling):
 
     def compile_Subscript(self, node: ast.Subscript) -> object:
         """x[i], x[i, 1:], an element of a tuple, a field of a record."""
-        owner = self.compile(node.value)
-        items = self.items(node.slice)
+        return self.subscript(self.compile(node.value), self.items(node.slice))
+
+    def subscript(self, owner: object, items: list) -> object:
+        """owner[items]"""
         field = self.named_field(owner, items)
         if field is not None:
             return self.element(field)
@@ -33,9 +35,12 @@ class Subscripts(Filling):
         owner = self.compile(node.value)
         if isinstance(node, ast.Attribute):
             return self._field_to_set(owner, node.attr)
+        return self.target_in(owner, self.items(node.slice))
+
+    def target_in(self, owner: object, items: list) -> View | Choice:
+        """owner[items], for writing."""
         if not isinstance(owner, ARRAYS):
             self.refuse(f"{self.describe(owner)} cannot be assigned to by index: arrays can.")
-        items = self.items(node.slice)
         field = self.named_field(owner, items)
         if field is None:
             return self.select(owner, items)
