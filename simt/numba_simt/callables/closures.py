@@ -34,7 +34,11 @@ class Closures(Vectors):
         return Closure(node, self.scope, read, defaults)
 
     def call_closure(
-        self, node: ast.Call, closure: Closure, arguments: list, named: dict
+        self,
+        node: ast.Call,
+        closure: Closure,
+        arguments: list,
+        named: dict,
     ) -> object:
         """The function's body in place of the call."""
         if any(scope.closure and scope.closure.tree is closure.tree for scope in self._around()):

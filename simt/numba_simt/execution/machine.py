@@ -201,9 +201,10 @@ def run(
         completed = _execute(m, most) == DONE
     except (KeyboardInterrupt, TooLong) as ended:
         ended.outcome = outcome(False)
+        if not isinstance(ended, TooLong):  # after which it is run again
+            printed.say(m.n_printed)
         raise
-    finally:
-        printed.say(m.n_printed)
+    printed.say(m.n_printed)
     if completed:
         memory.commit()
     return outcome(completed)

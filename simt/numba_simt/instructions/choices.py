@@ -6,13 +6,25 @@ from numba import types
 
 from numba_simt.instructions.arithmetic import Arithmetic
 from numba_simt.reading.typing_rules import number
-from numba_simt.values import ARRAYS, Axis, Choice, Value, View, rebuilt
+from numba_simt.values import (
+    ARRAYS,
+    Axis,
+    Choice,
+    Value,
+    View,
+    rebuilt,
+)
 
 
 class Choices(Arithmetic):
     """Emits `a if test else b` of what is there already."""
 
-    def choice(self, test: Value, a: object, b: object) -> object:
+    def choice(
+        self,
+        test: Value,
+        a: object,
+        b: object,
+    ) -> object:
         """`a if test else b` of values that are there already."""
         if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
             return rebuilt(a, (self.choice(test, x, y) for x, y in zip(a, b, strict=True)))
@@ -29,7 +41,12 @@ class Choices(Arithmetic):
             self.convert(b, kind),
         )
 
-    def _choice_of_arrays(self, test: Value, a: View | Choice, b: View | Choice) -> View | Choice:
+    def _choice_of_arrays(
+        self,
+        test: Value,
+        a: View | Choice,
+        b: View | Choice,
+    ) -> View | Choice:
         """One array of two; of two views of one form it is a view with one of their numbers."""
         self.alike(a, b)
         if test.constant is not None:
@@ -44,20 +61,33 @@ class Choices(Arithmetic):
         which = self.choice(test, self._numbered(a, forms), self._numbered(b, forms))
         return Choice(which, tuple(views.values()))
 
-    def _blend(self, test: Value, a: View, b: View) -> View:
+    def _blend(
+        self,
+        test: Value,
+        a: View,
+        b: View,
+    ) -> View:
         """The view with the numbers of the first or of the second."""
         numbers = {}
         b.map(lambda key, value: numbers.setdefault(key, value))
         return a.map(lambda key, value: self.choice(test, value, numbers[key]))
 
-    def _numbered(self, array: View | Choice, forms: Sequence[tuple]) -> Value:
+    def _numbered(
+        self,
+        array: View | Choice,
+        forms: Sequence[tuple],
+    ) -> Value:
         """Which of the forms it is, int64."""
         places = [forms.index(view.form) for view in _views(array)]
         if isinstance(array, View):
             return number(places[0])
         return self.renumbered(array.which, places)
 
-    def renumbered(self, which: Value, places: Sequence[int]) -> Value:
+    def renumbered(
+        self,
+        which: Value,
+        places: Sequence[int],
+    ) -> Value:
         """places[which]"""
         if [*places] == [*range(len(places))]:
             return which
@@ -66,13 +96,21 @@ class Choices(Arithmetic):
             found = self.choice(self.is_number(which, i), number(places[i]), found)
         return found
 
-    def is_number(self, which: Value, i: int) -> Value:
+    def is_number(
+        self,
+        which: Value,
+        i: int,
+    ) -> Value:
         """Whether the number is i."""
         if which.constant is not None:
             return number(which.constant == i)
         return self.op("EQ", types.boolean, which, number(i), of=types.int64)
 
-    def picked(self, which: Value, items: Sequence) -> object:
+    def picked(
+        self,
+        which: Value,
+        items: Sequence,
+    ) -> object:
         """items[which], which is within them."""
         if which.constant is not None:
             return items[which.constant]
@@ -81,7 +119,11 @@ class Choices(Arithmetic):
             found = self.choice(self.is_number(which, i), items[i], found)
         return found
 
-    def alike(self, a: View | Choice, b: View | Choice) -> None:
+    def alike(
+        self,
+        a: View | Choice,
+        b: View | Choice,
+    ) -> None:
         """Refuses two arrays that no variable can hold by turns, as Numba does."""
         if (a.dtype, len(a.axes)) != (b.dtype, len(b.axes)):
             first, second = self.type_of(a), self.type_of(b)

@@ -6,13 +6,22 @@ from numba import types
 
 from numba_simt.instructions.views import Slice, Views
 from numba_simt.reading.typing_rules import number
-from numba_simt.values import Axis, Choice, Value, View
+from numba_simt.values import (
+    Axis,
+    Choice,
+    Value,
+    View,
+)
 
 
 class Elements(Views):
     """Compiles subscripts; what is done to one of several arrays is done in a branch for each."""
 
-    def each_array(self, chosen: Choice, action: Callable[[View], object]) -> None:
+    def each_array(
+        self,
+        chosen: Choice,
+        action: Callable[[View], object],
+    ) -> None:
         """action(view) for the lanes of each of the arrays."""
         *others, last = chosen.views
 
@@ -31,7 +40,11 @@ class Elements(Views):
         self.turns[self.at] = turn + 1
         return self.scope, self.at, "turn", turn
 
-    def length(self, view: View | Choice, axis: Axis) -> Value:
+    def length(
+        self,
+        view: View | Choice,
+        axis: Axis,
+    ) -> Value:
         """Number of elements along an axis, int64; of one of several arrays, its own."""
         if not isinstance(view, Choice):
             return super().length(view, axis)
@@ -39,13 +52,21 @@ class Elements(Views):
         lengths = [super(Elements, self).length(one, one.axes[place]) for one in view.views]
         return self.picked(view.which, lengths)
 
-    def property_of(self, view: View | Choice, name: str) -> object:
+    def property_of(
+        self,
+        view: View | Choice,
+        name: str,
+    ) -> object:
         """view.shape and the like"""
         if isinstance(view, Choice) and name == "T":
             return Choice(view.which, tuple(super().property_of(one, name) for one in view.views))
         return super().property_of(view, name)
 
-    def select(self, view: View | Choice, items: list) -> View | Choice:
+    def select(
+        self,
+        view: View | Choice,
+        items: list,
+    ) -> View | Choice:
         """view[items]; axes without an item stay whole."""
         if not isinstance(view, Choice):
             return super().select(view, items)
@@ -68,14 +89,22 @@ class Elements(Views):
         self.each_array(view, lambda one: self.assign(key, self.load(one)))
         return self.read_variable(key)
 
-    def store(self, view: View | Choice, value: object) -> None:
+    def store(
+        self,
+        view: View | Choice,
+        value: object,
+    ) -> None:
         """The number into the element that a view without axes is."""
         if not isinstance(view, Choice):
             super().store(view, value)
             return
         self.each_array(view, lambda one: self.store(one, value))
 
-    def item(self, view: View | Choice, items: list) -> object:
+    def item(
+        self,
+        view: View | Choice,
+        items: list,
+    ) -> object:
         """view[items]: an array, or the number where no axis is left."""
         return self.element(self.select(view, items))
 
@@ -84,7 +113,11 @@ class Elements(Views):
         whole = part.axes or isinstance(part.dtype, types.Record)
         return part if whole else self.load(part)
 
-    def part_of_tuple(self, owner: tuple, item: Slice) -> tuple:
+    def part_of_tuple(
+        self,
+        owner: tuple,
+        item: Slice,
+    ) -> tuple:
         """t[a:b:c]"""
         bounds = [None if bound is None else bound.constant for bound in item]
         for constant, bound in zip(bounds, item, strict=True):
@@ -94,7 +127,11 @@ class Elements(Views):
             self.refuse("the step of a slice must not be 0.")
         return tuple(owner[slice(*bounds)])
 
-    def item_of_tuple(self, owner: tuple, index: Value) -> object:
+    def item_of_tuple(
+        self,
+        owner: tuple,
+        index: Value,
+    ) -> object:
         """t[i]; of a variable i where all items have one type, as in Numba."""
         n = len(owner)
         if index.constant is not None:

@@ -5,7 +5,13 @@ from collections.abc import Callable, Sequence
 
 from numba_simt.instructions.sequences import Sequences
 from numba_simt.reading.typing_rules import number
-from numba_simt.values import ARRAYS, Axis, Choice, Value, View
+from numba_simt.values import (
+    ARRAYS,
+    Axis,
+    Choice,
+    Value,
+    View,
+)
 
 _SIZES = "cannot assign slice from input of different size"  # what Numba says
 
@@ -27,7 +33,11 @@ class Filling(Sequences):
             lambda index: self.each_element(array, action, (*place, index)),
         )
 
-    def fill(self, part: View | Choice, value: object) -> None:
+    def fill(
+        self,
+        part: View | Choice,
+        value: object,
+    ) -> None:
         """part[...] = value: a number, a tuple, or an array that is broadcast."""
         if isinstance(part, Choice):
             self.each_array(part, lambda one: self.fill(one, value))
@@ -39,7 +49,11 @@ class Filling(Sequences):
             value = self.convert(value, part.dtype)
             self.each_element(part, lambda place: self.store(self.select(part, place), value))
 
-    def _fill_with_tuple(self, part: View, value: tuple) -> None:
+    def _fill_with_tuple(
+        self,
+        part: View,
+        value: tuple,
+    ) -> None:
         """x[:2] = a, b"""
         if len(part.axes) != 1:
             self.refuse(f"a tuple fills one axis, not {len(part.axes)}: assign to one row.")
@@ -48,11 +62,19 @@ class Filling(Sequences):
         for i, item in enumerate(value):
             self.store(self.select(part, [number(i)]), item)
 
-    def _check_lengths(self, wanted: Value, given: Value) -> None:
+    def _check_lengths(
+        self,
+        wanted: Value,
+        given: Value,
+    ) -> None:
         differ = self.operate(ast.NotEq, wanted, given)
         self.throw_if(differ, ValueError, _SIZES)
 
-    def _copy(self, part: View, source: View | Choice) -> None:
+    def _copy(
+        self,
+        part: View,
+        source: View | Choice,
+    ) -> None:
         """An array into a part of another, as NumPy broadcasts it."""
         fewer = len(part.axes) - len(source.axes)
         if fewer < 0:
@@ -79,7 +101,10 @@ class Filling(Sequences):
         self.each_element(part, copy)
 
     def stretched(
-        self, source: View | Choice, lengths: Sequence[Value], refusal: str
+        self,
+        source: View | Choice,
+        lengths: Sequence[Value],
+        refusal: str,
     ) -> list[Value]:
         """For each axis whether it is stretched; ValueError where it fits neither way."""
         found = []
@@ -92,12 +117,20 @@ class Filling(Sequences):
             found.append(one)
         return found
 
-    def stretch(self, stretched: Sequence[Value], place: Sequence[Value]) -> list[Value]:
+    def stretch(
+        self,
+        stretched: Sequence[Value],
+        place: Sequence[Value],
+    ) -> list[Value]:
         """The indices in an array that is broadcast."""
         pairs = zip(stretched, place, strict=True)
         return [self.choice(one, number(0), index) for one, index in pairs]
 
-    def _backwards(self, part: View, source: View | Choice) -> Value | None:
+    def _backwards(
+        self,
+        part: View,
+        source: View | Choice,
+    ) -> Value | None:
         """Whether a copy within an array must run from the end; None where the order is the same.
 
         Rows of one array are the same row, or apart. Two parts of one axis may overlap.

@@ -10,7 +10,15 @@ from numba_simt.instructions.records import Records
 from numba_simt.ops import MAX_DIMENSIONS
 from numba_simt.program import Alias
 from numba_simt.reading.typing_rules import as_type, number
-from numba_simt.values import Axis, Choice, Flat, Method, Object, Value, View
+from numba_simt.values import (
+    Axis,
+    Choice,
+    Flat,
+    Method,
+    Object,
+    Value,
+    View,
+)
 
 _METHODS = (
     *("reshape", "view", "transpose", "item", "fill", "sum", "prod", "mean", "var", "std"),
@@ -22,7 +30,11 @@ _OWN = ("shape", "size", "ndim", "dtype", "T")  # that Views knows
 class Shapes(Records):
     """Emits what gives an array another shape; nothing is copied."""
 
-    def property_of(self, view: View | Choice, name: str) -> object:
+    def property_of(
+        self,
+        view: View | Choice,
+        name: str,
+    ) -> object:
         """view.shape and the like"""
         if name in _METHODS:
             return Object(Method(view, name))
@@ -45,7 +57,11 @@ class Shapes(Records):
             f"{methods}, no .{name}."
         )
 
-    def _half(self, view: View | Choice, name: str) -> View | Choice:
+    def _half(
+        self,
+        view: View | Choice,
+        name: str,
+    ) -> View | Choice:
         """The real or imaginary parts of complex numbers, in the same memory."""
         if isinstance(view, Choice):
             return replace(view, views=tuple(self._half(one, name) for one in view.views))
@@ -82,11 +98,21 @@ class Shapes(Records):
             size = None if size is None or length is None else size * length
         return {"shape": (size,), "c_order": True}
 
-    def _checked(self, view: View, dimension: int, index: Value, length: Value) -> Value:
+    def _checked(
+        self,
+        view: View,
+        dimension: int,
+        index: Value,
+        length: Value,
+    ) -> Value:
         """An index that is fixed already, counted from the start: no load checks it any more."""
         return self.op("CHECK", types.int64, index, length, dimension, view.array)
 
-    def reshape(self, view: View, *shape: object) -> View:
+    def reshape(
+        self,
+        view: View,
+        *shape: object,
+    ) -> View:
         """x.reshape(2, 3), x.reshape((2, 3)), one of them -1"""
         lengths = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
         lengths = [self.integer(length) for length in lengths]
@@ -105,7 +131,11 @@ class Shapes(Records):
             step = self.calculate("MUL", step, length)
         return View(row.array, row.dtype, (start,), tuple(axes))
 
-    def _completed(self, lengths: list[Value], size: Value) -> list[Value]:
+    def _completed(
+        self,
+        lengths: list[Value],
+        size: Value,
+    ) -> list[Value]:
         """The lengths with -1 filled in; ValueError where they do not hold all elements."""
         one = number(1)
         unknown = [self.operate(ast.Lt, length, number(0)) for length in lengths]
@@ -129,13 +159,21 @@ class Shapes(Records):
         self.throw_if(differ, ValueError, "total size of new array must be unchanged")
         return found
 
-    def _contiguous(self, view: object, refusal: str) -> None:
+    def _contiguous(
+        self,
+        view: object,
+        refusal: str,
+    ) -> None:
         if isinstance(view, Choice):
             self.limit("one of several arrays gets no other shape here: reshape each of them.")
         if not self.in_rows(view):
             self.refuse(f"{refusal}: {self.describe(view)} is none.")
 
-    def cast(self, view: View, dtype: object) -> View:
+    def cast(
+        self,
+        view: View,
+        dtype: object,
+    ) -> View:
         """x.view(dtype): the same bytes as other numbers"""
         kind = as_type(getattr(dtype, "value", None))
         if kind is None:
@@ -159,7 +197,13 @@ class Shapes(Records):
             whole = replace(whole, axes=(*view.axes[:-1], self._scaled(view, last, size, other)))
         return whole
 
-    def _scaled(self, view: View, axis: Axis, size: int, other: int) -> Axis:
+    def _scaled(
+        self,
+        view: View,
+        axis: Axis,
+        size: int,
+        other: int,
+    ) -> Axis:
         """An axis of neighbours, in elements of another size."""
         if axis.start is None:
             axis = _neighbours(axis, number(0), self.length(view, axis))
@@ -175,6 +219,10 @@ class Shapes(Records):
         return _neighbours(axis, start, self.calculate("FLOORDIV", length, wide))
 
 
-def _neighbours(axis: Axis, start: Value, length: Value) -> Axis:
+def _neighbours(
+    axis: Axis,
+    start: Value,
+    length: Value,
+) -> Axis:
     """The axis from another start on, in steps of 1."""
     return Axis(axis.dimension, start, number(1), length)

@@ -35,9 +35,12 @@ class Subscripts(Filling):
         owner = self.compile(node.value)
         if isinstance(node, ast.Attribute):
             return self._field_to_set(owner, node.attr)
+        return self.target_in(owner, self.items(node.slice))
+
+    def target_in(self, owner: object, items: list) -> View | Choice:
+        """owner[items], for writing."""
         if not isinstance(owner, ARRAYS):
             self.refuse(f"{self.describe(owner)} cannot be assigned to by index: arrays can.")
-        items = self.items(node.slice)
         field = self.named_field(owner, items)
         if field is None:
             return self.select(owner, items)

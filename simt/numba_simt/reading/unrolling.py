@@ -1,4 +1,7 @@
-"""Loops over literal_unroll(tuple): a copy of the body for each item, as each has its own type."""
+"""Loops over literal_unroll(tuple): a copy of the body for each item, as each has its own type.
+
+Dense: a piece of the syntax tree is made in one expression.
+"""
 
 import ast
 from copy import deepcopy

@@ -1,7 +1,11 @@
 """Which of a function's reads of variables see which of its assignments."""
 
 import ast
-from collections import Counter, defaultdict, deque
+from collections import (
+    Counter,
+    defaultdict,
+    deque,
+)
 from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import pairwise
@@ -81,14 +85,22 @@ class Webs:
         readers = {read[0] if isinstance(read, tuple) else read for read in self._readers[web]}
         return self.definitions[web] == 1 and readers <= inside
 
-    def _block(self, body: list[ast.stmt], env: _Env) -> bool:
+    def _block(
+        self,
+        body: list[ast.stmt],
+        env: _Env,
+    ) -> bool:
         """Follows the statements, changing `env`.  True: control never comes out at the end."""
         ended = False
         for node in body:
             ended |= self._statement(node, env)
         return ended
 
-    def _statement(self, node: ast.stmt, env: _Env) -> bool:
+    def _statement(
+        self,
+        node: ast.stmt,
+        env: _Env,
+    ) -> bool:
         if isinstance(node, ast.If):
             return self._if(node, env)
         if isinstance(node, ast.For | ast.While):
@@ -102,7 +114,11 @@ class Webs:
             env[node.name] = {node}
         return isinstance(node, ast.Return | ast.Break | ast.Continue | ast.Raise)
 
-    def _if(self, node: ast.If, env: _Env) -> bool:
+    def _if(
+        self,
+        node: ast.If,
+        env: _Env,
+    ) -> bool:
         self._expression(node.test, env)
         sides = []
         going_on = []  # sides from whose end control comes out
@@ -115,7 +131,11 @@ class Webs:
         _merge(env, *(going_on or sides))
         return not going_on
 
-    def _loop(self, node: ast.For | ast.While, env: _Env) -> None:
+    def _loop(
+        self,
+        node: ast.For | ast.While,
+        env: _Env,
+    ) -> None:
         if isinstance(node, ast.For):
             self._expression(node.iter, env)
         for name, store in _stores(node):  # what one round assigns, the next may read
@@ -130,7 +150,11 @@ class Webs:
         self._block(node.orelse, beyond)
         _merge(env, env, beyond)
 
-    def _expression(self, node: ast.AST, env: _Env) -> None:
+    def _expression(
+        self,
+        node: ast.AST,
+        env: _Env,
+    ) -> None:
         """First all reads, then all assignments."""
         for part in own_nodes(node):
             if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
@@ -142,25 +166,45 @@ class Webs:
         for name, store in _stores(node):
             env[name] = {store}
 
-    def _read(self, name: ast.Name, env: _Env) -> None:
+    def _read(
+        self,
+        name: ast.Name,
+        env: _Env,
+    ) -> None:
         """A read sees all assignments that reach it: they are one web."""
         self._see(name, env.get(name.id, ()))
         self._free_of(name.id, name, env, set())
 
-    def _see(self, read: ast.Name | tuple, assignments: Iterable[ast.AST]) -> None:
+    def _see(
+        self,
+        read: ast.Name | tuple,
+        assignments: Iterable[ast.AST],
+    ) -> None:
         assignments = frozenset(assignments)
         self._reads[read] = assignments
         for first, other in pairwise(assignments):
             self._parent[self.written(other)] = self.written(first)
 
-    def _free_of(self, called: str, at: ast.AST, env: _Env, done: set[str]) -> None:
+    def _free_of(
+        self,
+        called: str,
+        at: ast.AST,
+        env: _Env,
+        done: set[str],
+    ) -> None:
         """Whoever reads the name of a function may call it, and so reads its free variables."""
         for assigned in env.get(called, ()):
             function = self._values.get(assigned, assigned)
             if isinstance(function, FUNCTIONS):
                 self._read_free(function, at, env, done)
 
-    def _read_free(self, function: ast.AST, at: ast.AST, env: _Env, done: set[str]) -> None:
+    def _read_free(
+        self,
+        function: ast.AST,
+        at: ast.AST,
+        env: _Env,
+        done: set[str],
+    ) -> None:
         for free in free_names(function) & self.names - done:
             done.add(free)
             self._see((at, free), env.get(free, ()))

@@ -5,7 +5,12 @@ from dataclasses import replace
 
 from numba_simt.callables.calls import Calls
 from numba_simt.reading.typing_rules import OPERATORS, number
-from numba_simt.values import ARRAYS, Choice, Closure, View
+from numba_simt.values import (
+    ARRAYS,
+    Choice,
+    Closure,
+    View,
+)
 
 
 class Assignments(Calls):
@@ -39,7 +44,11 @@ class Assignments(Calls):
             value = self.operate(operator, before, self.compile(node.value))
             self.assign_to(node.target, value)
 
-    def assign_to(self, target: ast.expr, value: object) -> None:
+    def assign_to(
+        self,
+        target: ast.expr,
+        value: object,
+    ) -> None:
         """The value into what a statement names: a variable, an element, or several of them."""
         match target:
             case ast.Name():
@@ -55,7 +64,11 @@ class Assignments(Calls):
             case _:
                 self.refuse("only names and elements of arrays can be assigned to.")
 
-    def _assign_several(self, targets: list[ast.expr], value: object) -> None:
+    def _assign_several(
+        self,
+        targets: list[ast.expr],
+        value: object,
+    ) -> None:
         if isinstance(value, ARRAYS) and value.axes:
             value = self._unpacked(value, len(targets))
         if not isinstance(value, tuple) or len(value) != len(targets):
@@ -64,7 +77,11 @@ class Assignments(Calls):
         for target, item in zip(targets, held, strict=True):
             self.assign_to(target, item)
 
-    def _unpacked(self, array: View | Choice, count: int) -> tuple:
+    def _unpacked(
+        self,
+        array: View | Choice,
+        count: int,
+    ) -> tuple:
         """The items of an array that must have so many, as in a, b = x."""
         length = self.length(array, array.axes[0])
         differ = self.operate(ast.NotEq, length, number(count))

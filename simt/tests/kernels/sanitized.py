@@ -20,7 +20,9 @@ from numba_simt.errors import KernelError
 HERE = Path(__file__).parents[1]
 TESTS = (
     *(f"machine/test_{name}.py" for name in ("ops", "bad_inputs", "semantics", "signatures")),
-    "profiling/test_waiting.py",
+    *("machine/constructs/test_records.py", "machine/constructs/test_shapes.py"),
+    *("machine/constructs/test_cooperative.py", "machine/constructs/test_chosen_arrays.py"),
+    *("machine/constructs/test_exceptions.py", "profiling/test_waiting.py"),
 )
 
 
