@@ -137,7 +137,6 @@ def run(
     scalars = _scalars(program, arguments, memory, grid, block)
     code = np.ascontiguousarray(program.code, np.int32)
     notes = _Notes(program, kept)
-    printed = Printed(program)
     allocations = (Allocation * max(len(memory.allocations), 1))(*memory.allocations)
     special = [program.specials.get(name, ops.NONE) for name in _SPECIALS]
     m = Machine(
@@ -161,14 +160,13 @@ def run(
         max_hazards=HAZARDS,
         accesses=ctypes.addressof(notes.accesses),
         max_accesses=kept,
-        printed=printed.rows.ctypes.data,
-        max_printed=printed.most,
-        printed_width=printed.width,
     )
+    printed = Printed(program, m) if program.prints else None
     try:
         completed = _execute(m) == DONE
     finally:  # after Ctrl-C, too
-        printed.say(m.n_printed)
+        if printed:
+            printed.say()
     if completed:
         memory.commit()
     at = Places(program, grid, block, memory.arrays)

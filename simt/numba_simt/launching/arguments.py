@@ -21,9 +21,6 @@ def read_argument(name: str, value: object) -> Argument:
         number = np.asarray(value)
         dtype = arrays.number_dtype(what, number.dtype)
         return Argument(_number_type(dtype), number.item())
-    dtype = getattr(value, "dtype", None)
-    if dtype == arrays.STATE and not value.flags.c_contiguous:
-        raise UsageError(f"{what} is every other state or so of an array: copy it first.")
     if isinstance(value, In):
         return value.as_argument(what)
     if not hasattr(value, "__array__"):
@@ -32,10 +29,11 @@ def read_argument(name: str, value: object) -> Argument:
             return Argument(array_type(memory), memory)
         kind = type(value).__name__
         raise UsageError(f"{what} is a {kind}; a kernel takes numbers, NumPy and device arrays.")
-    if arrays.is_cuda_array(value):
-        return Argument(array_type(value.memory), value.memory)
-    array = shared_array(what, value)
-    return Argument(array_type(array), array, host=True)
+    host = not arrays.is_cuda_array(value)
+    array = shared_array(what, value) if host else value.memory
+    if array.dtype.names and not array.flags.c_contiguous:
+        raise UsageError(f"{what} is every other state or so of an array: copy it first.")
+    return Argument(array_type(array), array, host=host)
 
 
 class In:
