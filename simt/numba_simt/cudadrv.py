@@ -2,9 +2,21 @@
 
 from types import SimpleNamespace
 
-from numba_simt.errors import CudaSupportError, KernelError
+from numba_simt.errors import CudaSupportError, KernelError, lacking
 from numba_simt.launching import devices as _devices
-from numba_simt.launching.arrays import DeviceArray, MappedArray
+from numba_simt.launching.arrays import (
+    DeviceArray,
+    MappedArray,
+    device_array_like,
+    is_cuda_array,
+    to_device,
+)
+
+
+class _Names(SimpleNamespace):
+    """A module of numba.cuda.cudadrv."""
+
+    __getattr__ = lacking("cuda.cudadrv")
 
 
 class CudaDriverError(KernelError):
@@ -20,18 +32,27 @@ def is_cuda_ndarray(obj: object) -> bool:
     return isinstance(obj, DeviceArray)
 
 
-devicearray = SimpleNamespace(
+def auto_device(obj: object, stream: object = 0, copy: bool = True, **_: bool) -> tuple:
+    """The array on the device, and whether it had to be brought there."""
+    if is_cuda_array(obj):
+        return obj, False
+    return to_device(obj, stream, copy), True
+
+
+devicearray = _Names(
     DeviceNDArray=DeviceArray,
     DeviceNDArrayBase=DeviceArray,
     MappedNDArray=MappedArray,
+    auto_device=auto_device,
+    from_array_like=device_array_like,
     is_cuda_ndarray=is_cuda_ndarray,
 )
-devices = SimpleNamespace(
+devices = _Names(
     gpus=_devices.gpus,
     get_context=_devices.current_context,
     reset=_devices.synchronize,
 )
-driver = SimpleNamespace(
+driver = _Names(
     CudaAPIError=CudaAPIError,
     CudaDriverError=CudaDriverError,
     CudaSupportError=CudaSupportError,
@@ -39,5 +60,5 @@ driver = SimpleNamespace(
     Event=_devices.Event,
     Stream=_devices.Stream,
 )
-error = SimpleNamespace(CudaSupportError=CudaSupportError, CudaDriverError=CudaDriverError)
-runtime = SimpleNamespace(Runtime=_devices.Runtime)
+error = _Names(CudaSupportError=CudaSupportError, CudaDriverError=CudaDriverError)
+runtime = _Names(Runtime=_devices.Runtime)

@@ -156,7 +156,6 @@ def run(
     scalars = _scalars(program, arguments, memory, grid, block)
     code = np.ascontiguousarray(program.code, np.int32)
     notes = _Notes(program, kept)
-    printed = Printed(program)
     allocations = (Allocation * max(len(memory.allocations), 1))(*memory.allocations)
     special = [program.specials.get(name, ops.NONE) for name in _SPECIALS]
     m = Machine(
@@ -181,10 +180,8 @@ def run(
         max_hazards=HAZARDS,
         accesses=ctypes.addressof(notes.accesses),
         max_accesses=kept,
-        printed=printed.rows.ctypes.data,
-        max_printed=printed.most,
-        printed_width=printed.width,
     )
+    printed = Printed(program, m) if program.prints else None
 
     def outcome(completed: bool) -> Outcome:
         at = Places(program, grid, block, memory.arrays)
@@ -201,10 +198,11 @@ def run(
         completed = _execute(m, most) == DONE
     except (KeyboardInterrupt, TooLong) as ended:
         ended.outcome = outcome(False)
-        if not isinstance(ended, TooLong):  # after which it is run again
-            printed.say(m.n_printed)
+        if printed and not isinstance(ended, TooLong):  # after which it is run again
+            printed.say()
         raise
-    printed.say(m.n_printed)
+    if printed:
+        printed.say()
     if completed:
         memory.commit()
     return outcome(completed)

@@ -21,8 +21,9 @@ def synchronize(*_: object) -> None:
 
 
 class Stream:
-    """Work in order."""
+    """Work in order; `handle` is the number that somebody else gave it, or 0."""
 
+    handle = 0
     synchronize = synchronize
     __getattr__ = errors.lacking("A stream")
 
