@@ -19,6 +19,7 @@ from labkit.course.grading import data
 DEEP = 4  # functions for the device that call each other
 MODULES = ("numpy", "math", "numba", "numba_simt", "labkit", "operator")  # that a kernel may name
 TYPES = ("float32", "float64", "int32", "int64", "uint32", "int8", "uint8", "boolean")
+FAR = 10_000  # lines of a cell
 UNCHANGED = "unchanged decorator"  # no name of Python's, so no name of a student's
 _number = count()
 
@@ -36,6 +37,7 @@ def described(kernel: Any, depth: int = DEEP) -> dict:
     }
     return {
         "text": text,
+        "line": function.__code__.co_firstlineno,
         "names": names,
         "device": bool(getattr(kernel, "device", False)),
         "options": data.written(getattr(kernel, "targetoptions", {})),
@@ -66,12 +68,13 @@ def made(given: Any, depth: int = DEEP) -> Any:
     from labkit.gpu import cuda
 
     try:
-        node = _definition(given["text"])
+        text = "\n" * (min(int(given["line"]), FAR) - 1) + given["text"]  # lines as in its cell
+        node = _definition(text)
         names = {str(name): _value(one, depth) for name, one in given["names"].items()}
         device, options = bool(given["device"]), data.read(given["options"])
     except (KeyError, TypeError, AttributeError, SyntaxError, ValueError) as error:
         raise data.Broken("a kernel is not what it says it is") from error
-    file, text = f"<kernel {next(_number)}>", given["text"]
+    file = f"<kernel {next(_number)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     own = {"__name__": "student", "__builtins__": vars(builtins), **names, UNCHANGED: lambda f: f}
     exec(compile(ast.Module([_bare(node)], []), file, "exec"), own)

@@ -5,6 +5,7 @@ it, whose verdict nothing changes.
 """
 
 import csv
+from pathlib import Path
 from textwrap import indent
 
 import numpy as np
@@ -109,3 +110,56 @@ def test_no_cheat_is_right(verdicts, name):
 
 def test_a_check_of_one_s_own_hands_nothing_in(verdicts):
     assert verdicts["own_check"] in ("No answer", "Look again")
+
+
+PICKLED = """
+import torch
+class Evil:
+    def __reduce__(self):
+        import builtins
+        return (builtins.eval, ("__import__('labkit.checks.judge', fromlist=['x'])."
+            "__dict__.update(_verdict=lambda *_: __import__('labkit.checks.render',"
+            "fromlist=['x']).Message('Right', 'solved'))",))
+
+def pass_on(rank, ranks, x):
+    return Evil()
+"""
+LATE = """
+class Late:
+    def __call__(self, rank, ranks, x):
+        return x
+    def __reduce__(self):
+        return Evil().__reduce__()
+pass_on = Late()
+"""
+RANKS = 'check("distributed.pass_on", pass_on)\n'
+
+
+@pytest.fixture(scope="module")
+def other_verdicts(rooms, tmp_path_factory):
+    """Cheats in a module of SystemVerilog, and in ranks."""
+    from labkit_lessons.fpga.a_multiply_accumulate_array import solutions
+
+    folder = tmp_path_factory.mktemp("other_cheats")
+    note = r'(* note = "x\012static int evil = system(\"touch /tmp/was_run\"); //" *)'
+    mac = solutions.mac.replace("  logic first;", f"  {note} logic first;")
+    assert mac != solutions.mac
+    submit(folder, "attribute", f'mac = {mac!r}\ncheck("fpga.mac", mac)\n')
+    submit(folder, "result", PICKLED + RANKS)
+    submit(folder, "answer", PICKLED + LATE + RANKS)
+    out = folder.parent / "other_grades"
+    grade(config(), str(folder), str(out))
+    rows = csv.DictReader((out / "grades.csv").read_text("utf-8").splitlines())
+    ids = ("fpga.mac", "distributed.pass_on")
+    return {row["student"]: row for row in rows if row["exercise"] in ids}
+
+
+def test_code_in_an_attribute_of_systemverilog(other_verdicts):
+    row = other_verdicts["attribute"]
+    assert row["verdict"] == "Look again" and "line break" in row["diagnosis"]
+    assert not Path("/tmp/was_run").exists()
+
+
+@pytest.mark.parametrize("name", ["result", "answer"])
+def test_pickles_of_ranks_change_no_verdict(other_verdicts, name):
+    assert other_verdicts[name]["verdict"] in ("Look again", "Not yet", "Not judged", "Stopped")
