@@ -8,7 +8,6 @@ import pytest
 # where a wrong answer hands on ours, and tests/exercises checks their solutions.
 LONG_LESSONS = {
     "what_limits_a_kernel": "01_gpu/7_what_limits_a_kernel",
-    "convolution_kernels": "01_gpu/8_convolution_kernels",
     "convolution_kernels_backwards": "01_gpu/9_convolution_kernels_backwards",
     "a_training_step_on_the_gpu": "01_gpu/12_a_training_step_on_the_gpu",
     "training": "01_gpu/13_training",

@@ -50,8 +50,8 @@
 #    (The outer taps have fewer, since they also see the frame.)
 # 2. An H200 holds 132 · 2,048 threads.
 #    With one thread for each weight of `conv1`, what percentage of them has work?
-# 3. For one image in `conv2`, the kernels of this lesson make as many multiply-adds for `dx`, and again for `dw`, as lesson 8's direct kernel for `y`, or nearly so.
-#    How many times as many bytes do the two ask of memory together, as if no cache kept anything?
+# 3. For one image in `conv2`, the sums for `dx` and for `dw` have as many products each as the one for `y`.
+#    How many times as many bytes do their two kernels together ask of memory as lesson 8's direct kernel, as if no cache kept anything?
 
 # %%
 import numpy as np
@@ -250,7 +250,7 @@ conv2d_dw_kernel = check("gpu.conv2d_dw_kernel", conv2d_dw_kernel)
 # A `torch.autograd.Function` connects kernels to PyTorch.
 # `forward` computes, and saves in `ctx`, the context, what `backward` will need.
 # `backward` gets `dy` and returns one gradient for each argument of `forward`, and `None` for the two integers.
-# The functions of `layers` launch a kernel on PyTorch's tensors; forward is the course's kernel of lesson 8.
+# The functions of `layers` launch a kernel on PyTorch's tensors; forward is the course's version of your kernel of lesson 8.
 #
 # The bias needs no kernel of its own: $\mathrm{db}_k$ is the sum of all $\mathrm{dy}_{nkpq}$, and so the `dw` of a single tap that sees an image of ones.
 
@@ -305,7 +305,7 @@ print("equal within 1e-4:", np.allclose(mine, theirs, rtol=1e-4, atol=0))
 # ## Measure
 #
 # What does backward cost?
-# For one image in `conv2`, the three kernels do the same arithmetic, but do they ask for the same bytes?
+# For one image in `conv2`, the three sums have the same products, but do their kernels ask for the same bytes?
 
 # %%
 shapes = [(1, 32, 16, 16), (64, 32, 3, 3), 64, (1, 64, 16, 16)]

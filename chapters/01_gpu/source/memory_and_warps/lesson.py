@@ -270,7 +270,7 @@ pictures.bank_map(*reads, titles=["32 columns", "33 columns"])
 # ### A sum by a tree
 #
 # Shared memory helps with sums, too: let all threads add their numbers to one.
-# An **atomic** addition, `cuda.atomic.add(array, index, value)`, lets no other thread in between, but many at one address wait for each other.
+# In an **atomic** addition, `cuda.atomic.add(array, index, value)`, no other thread comes in between, but many at one address wait for each other.
 # So the block adds up its own numbers first, in rounds.
 # With the 8 numbers 1, 2, ..., 8:
 #
