@@ -59,7 +59,7 @@ def in_float16(gradient: np.ndarray, scale: float) -> list:
 def share_of(what: np.ndarray) -> Quantity:
     """How many of these are true, to a tenth of a percent."""
     percent = 100 * np.mean(what)
-    return counted(round(percent, 1), "%", f"comparing {what.size:,} gradients")
+    return counted(round(percent, 1), "%", "comparing all gradients but those that are 0")
 
 
 def scaled(gradient: np.ndarray, scale: float) -> np.ndarray:

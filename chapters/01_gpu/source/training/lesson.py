@@ -229,7 +229,7 @@ figures.table(
 )
 
 # %% [markdown]
-# Offloading takes about twenty times as long.
+# Crossing the bus takes about twenty times as long as computing again.
 # <!-- holds: 18 < float(crossing) / float(again) < 22 -->
 #
 # ## Measure
@@ -260,11 +260,11 @@ curves(runs)
 # **With late gradients the network learns, only later.**
 # <!-- holds: all(np.mean(runs[rate, "waiting"][-40:]) + 0.1 < np.mean(runs[rate, "one step late"][-40:]) < np.log(10) - 0.1 for rate in (0.01, 0.003)) -->
 # It is another algorithm: it loses much in the first steps, where gradients change fast, and it bears no rate as large.
-# (At 0.02 it learns nothing in 160 steps, where the one who waits still learns: try it.)
+# (At 0.02 it learns nothing in 160 steps, and the one who waits does: try it.)
 # At 0.003, whoever waits for 40 steps stays close to the one who always waits.
 # <!-- holds: np.mean(runs[0.003, "late from step 40 on"][-40:]) < 1.1 * np.mean(runs[0.003, "waiting"][-40:]) -->
 #
-# It pays where another processor works meanwhile:
+# Late gradients pay where another processor works meanwhile:
 #
 # | method | what runs at the same time | how old the weights are |
 # |---|---|---|
@@ -321,7 +321,7 @@ if device == "cuda":
 # Energy is power times time, so a data sheet promises arithmetic per joule: its peak rate over its power.
 # For a laptop's processor with 6 cores at 15 W (AMD Ryzen 5 5500U, at the base clock of 2.1 GHz, since 15 W do not sustain the highest, 4 GHz), these are $403 / 15 = 27$ GFLOP per joule; for an H200 with tensor cores in 16 bits, $989{,}500 / 700 = 1{,}414$.
 # <!-- holds: round(energy.promised(energy.laptop_at_base_clock(), "fp32") / 1e9) == 27 and round(energy.promised(hardware.machine("h200"), "fp16") / 1e9) == 1_414 -->
-# The table sets the promised gain beside that of the real step, with the roofline's time at full published power.
+# The table sets the promised gain beside that of the step, with the roofline's time at full published power.
 
 # %%
 laptop, h200 = energy.laptop_at_base_clock(), hardware.machine("h200")
@@ -367,7 +367,7 @@ figures.guesses([("sum in bfloat16", sum_guess, reached), ("energy", energy_gues
 #   --format=csv --loop=1
 # ```
 #
-# Times the seconds of a step, it would give the energy measured.
+# This power times the seconds of a step would be its energy, measured.
 # We left out 8-bit formats, and several GPUs, which chapter 04 has.
 #
 # ## Recap
