@@ -15,8 +15,9 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent.parent / "labkit"
 README = PACKAGE / "README.md"
+SIMT = "../simt/numba_simt"  # whose own docstring lists its rooms
 FLOORS = {  # from the ground up, as the floors of the design
-    "../simt/numba_simt": "The SIMT machine, a distribution of its own",
+    SIMT: "The SIMT machine, a distribution of its own",
     ".": "The ground floor: what all machines use",
     "figures": "Pictures and tables",
     "checks": "check, predict, hint, quiz",
@@ -66,7 +67,7 @@ def text(package: Path = PACKAGE) -> str:
     parts = [HEAD]
     for floor, title in FLOORS.items():
         parts.append(f"\n## {title}\n\n| room | what its modules are for |\n|---|---|\n")
-        for room in rooms(package, floor):
+        for room in rooms(package, floor)[: 1 if floor == SIMT else None]:
             link = os.path.relpath(room, package)
             inside = "labkit" if link == "." else link.removeprefix("../simt/")
             parts.append(f"| [{inside}]({link}) | {first_sentence(room / '__init__.py')} |\n")

@@ -114,6 +114,7 @@ LISTENERS = {
     "labkit/machine_probe.py subprocess.run": A_TOOL,
     "labkit/tpu/compiler.py subprocess.run": A_TOOL,
     "simt/numba_simt/callables/calls.py signature_of(handler.method).bind": NO_SOCKET,
+    "simt/numba_simt/callables/calls.py signature_of(kind).bind": NO_SOCKET,
     "simt/numba_simt/command/comparison.py subprocess.run": BY_ITS_CALLER,
     "simt/numba_simt/execution/native.py subprocess.run": A_TOOL,
     "simt/numba_simt/instructions/inlining.py signature.bind": NO_SOCKET,

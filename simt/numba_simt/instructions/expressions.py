@@ -80,17 +80,31 @@ class Expressions(Names):
         if _are_members(left, right) and type(operator) in _IDENTITIES:
             return number(_IDENTITIES[type(operator)] == (left.value is right.value))
         if isinstance(operator, ast.In | ast.NotIn) and isinstance(right, tuple):
-            equal = [self._compare_two(ast.Eq(), left, item) for item in right]
-            found = self._joined_by(ast.BitOr, equal, number(False))
-            return self.invert(found) if isinstance(operator, ast.NotIn) else found
+            found = self._is_among(left, right)
+            if isinstance(operator, ast.NotIn):
+                return self.invert(found)
+            return found
         both = isinstance(left, tuple) and isinstance(right, tuple)
         if both and isinstance(operator, ast.Eq | ast.NotEq):
-            equal = [number(len(left) == len(right))]
-            for pair in zip(left, right, strict=False):
-                equal.append(self._compare_two(ast.Eq(), *pair))
-            same = self._joined_by(ast.BitAnd, equal, number(True))
-            return self.invert(same) if isinstance(operator, ast.NotEq) else same
+            same = self._are_equal(left, right)
+            if isinstance(operator, ast.NotEq):
+                return self.invert(same)
+            return same
         return self.operate(type(operator), left, right)
+
+    def _is_among(self, value: object, items: tuple) -> Value:
+        """value in (a, b)"""
+        equal = []
+        for item in items:
+            equal.append(self._compare_two(ast.Eq(), value, item))
+        return self._joined_by(ast.BitOr, equal, number(False))
+
+    def _are_equal(self, left: tuple, right: tuple) -> Value:
+        """(a, b) == (c, d)"""
+        equal = [number(len(left) == len(right))]
+        for one, other in zip(left, right, strict=False):
+            equal.append(self._compare_two(ast.Eq(), one, other))
+        return self._joined_by(ast.BitAnd, equal, number(True))
 
     def _joined_by(self, operator: type, truths: list[Value], start: Value) -> Value:
         """All of them, or any, by & or |."""
