@@ -155,7 +155,7 @@ conv2d_kernel = check("gpu.conv2d_kernel", conv2d_kernel)
 # ### The matrix that nobody builds
 #
 # Lesson 2 made the convolution a matrix product, which could have tiles.
-# Its matrix `cols` has every window of the image as a column, so that neighbouring threads own neighbouring outputs.
+# There, each window of the image was a row of the matrix `cols`; here it is a *column*, so that neighbouring threads own neighbouring outputs.
 # The picture shows an image of 3 x 4 pixels and its windows of 2 x 2 taps.
 # The element in row 3 and column 4 is the pixel with the value 20, because tap (1, 1) of output (1, 1) sees it.
 
