@@ -1,5 +1,7 @@
 """The grader says of an answer what `check` says in a notebook, word for word."""
 
+import re
+
 import pytest
 
 from labkit.checks.judge import judged, run_here, seeded_cases
@@ -48,11 +50,18 @@ def said_by_check(id, answer):
 @pytest.mark.parametrize("id", BY_DAY)
 def test_what_is_said_of_a_planted_answer(ask, id):
     answer = next(answer for other, answer in ANSWERS if other == id)
-    compare(ask(id, answer), said_by_check(id, answer))
+    compare(answer, ask(id, answer), said_by_check(id, answer))
 
 
-def compare(verdict, message):
-    assert (verdict.word, verdict.text) == (message.word, str(message))
+def compare(answer, verdict, message):
+    """Word for word; a kernel that was cut out of a file stands in another line of its cell."""
+    code = getattr(getattr(answer, "py_func", answer), "__code__", None)
+    cut_out = hasattr(answer, "py_func") and not code.co_filename.startswith("<")
+    said = [verdict.text, str(message)]
+    if cut_out:
+        said = [" ".join(re.sub(r"line \d+", "line N", text).split()) for text in said]
+    assert verdict.word == message.word
+    assert said[0] == said[1]
 
 
 @pytest.mark.night(
@@ -62,4 +71,4 @@ def compare(verdict, message):
     ("id", "answer"), ANSWERS[:MANY], ids=[f"{id}-{f.__name__}" for id, f in ANSWERS[:MANY]]
 )
 def test_two_hundred_planted_answers(ask, id, answer):
-    compare(ask(id, answer), said_by_check(id, answer))
+    compare(answer, ask(id, answer), said_by_check(id, answer))
