@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import NoReturn
 
-from numba_simt.launching.devices import CAPABILITY
+from numba_simt.execution.target import DEFAULT
 
 GIVEN_A_REASON = """skip_on_cudasim skip_unless_conda_cudatoolkit skip_if_external_memmgr
     skip_under_cuda_memcheck skip_without_nvdisasm skip_with_nvdisasm skip_on_arm skip_on_wsl2
@@ -50,7 +50,7 @@ def module(real: ModuleType) -> ModuleType:
         setattr(made, name, lambda test: test)
     made.skip_unless_cudasim = lambda reason: unittest.skip("for Numba's simulator only")
     made.xfail_unless_cudasim = unittest.expectedFailure
-    made.cc_X_or_above = lambda major, minor: (major, minor) <= CAPABILITY
+    made.cc_X_or_above = lambda major, minor: (major, minor) <= DEFAULT
     made.cudadevrt_missing = lambda: False
     return made
 
