@@ -11,10 +11,10 @@ from functools import cache
 import numpy as np
 
 from numba_simt.errors import Missing, UsageError
-from numba_simt.launching.arrays import STATE, DeviceArray, device_array
+from numba_simt.launching.arrays import DeviceArray, device_array
 from numba_simt.launching.dispatcher import jit
 
-xoroshiro128p_dtype = STATE
+STATE = xoroshiro128p_dtype = np.dtype([("s0", np.uint64), ("s1", np.uint64)], align=True)
 TWO_PI_FLOAT32 = np.float32(2 * math.pi)
 TWO_PI_FLOAT64 = np.float64(2 * math.pi)
 _UNIT = 2.0**-53

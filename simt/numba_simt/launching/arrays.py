@@ -14,7 +14,6 @@ import numpy as np
 from numba_simt.errors import BackwardsError, Missing, UsageError
 
 NUMBERS = frozenset(map(np.dtype, "?bhilqBHILQefdFD"))  # in the processor's own byte order
-STATE = np.dtype([("s0", np.uint64), ("s1", np.uint64)], align=True)  # of a random generator
 _PROPERTIES = ("shape", "strides", "dtype", "ndim", "size", "nbytes", "flags")
 _VIEWS = ("reshape", "ravel", "squeeze", "view")  # methods that give a view of the same memory
 

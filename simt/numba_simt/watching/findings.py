@@ -5,6 +5,7 @@ import os
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from numba_simt.execution.hazards import Hazard
 from numba_simt.program import Program
 
 ELEMENTS = 4  # that a finding names
@@ -107,15 +108,14 @@ def finding_of(hazard: object, launch: Launch) -> Finding:
     )
 
 
-def _said(hazard: object, program: Program) -> dict[str, str]:
-    """The parts of what a hazard says; the whole sentence where it does not have them apart."""
-    own = getattr(hazard, "file", "")
+def _said(hazard: Hazard, program: Program) -> dict[str, str]:
+    """The parts of what a hazard says."""
     return {
-        "what": getattr(hazard, "what", hazard.sentence),
-        "cure": getattr(hazard, "cure", ""),
-        "undefined_on": getattr(hazard, "undefined_on", ""),
-        "guide": getattr(hazard, "guide", ""),
-        "file": own or _file_of(program, hazard.line),
+        "what": hazard.what,
+        "cure": hazard.cure,
+        "undefined_on": hazard.undefined_on,
+        "guide": hazard.guide,
+        "file": hazard.file or _file_of(program, hazard.line),
     }
 
 
