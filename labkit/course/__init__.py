@@ -2,8 +2,8 @@
 
 Modules (written by tools/modules.py):
 
-build          `labkit build`: from each source its two executed notebooks, and CLAIMS.md from all
-               of them.
+build          `labkit build`: of each source its two executed notebooks; of all CLAIMS.md and
+               RULES.md.
 catalogue      What there is to study: the four chapters, and the lessons that lie in them.
 config         Where the course lies and where it is published: `[tool.labkit]` in pyproject.toml.
 contents       JupyterLab's window on work/: a lesson that is asked for and not there yet is copied

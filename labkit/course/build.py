@@ -1,4 +1,4 @@
-"""`labkit build`: from each source its two executed notebooks, and CLAIMS.md from all of them.
+"""`labkit build`: of each source its two executed notebooks; of all CLAIMS.md and RULES.md.
 
 From the lessons' folders it writes the index in which `check` finds a lesson
 (pages/lesson_index.py), and the digests of their stubs (pages/stubs.py). From their headers it
@@ -22,7 +22,7 @@ from labkit.course.execute import execute
 from labkit.course.generated import write_all
 from labkit.course.lesson_rules.output_rules import counts, outputs, relations, untouched
 from labkit.course.notebook import Notebook, read_stored
-from labkit.course.pages import claims, lesson_index, lesson_rows, measured, stubs
+from labkit.course.pages import claims, lesson_index, lesson_rows, measured, rules_to_keep, stubs
 from labkit.course.source.draft import Draft, draft
 
 
@@ -50,7 +50,7 @@ def build(
         start = time.perf_counter()
         what = "executed" if build_lesson(one, force) else "same code and texts, outputs kept"
         print(f"{one.lesson.name}: {what}, {time.perf_counter() - start:.1f} s", flush=True)
-    write_all([claims_page], config)
+    write_all([claims_page, *rules_to_keep.files(every, config)], config)
     found = verify.refusals(drafts, course)
     for sentence in found:
         print(f"to do: {sentence}")

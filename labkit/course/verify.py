@@ -17,7 +17,7 @@ from labkit.course.config import Config
 from labkit.course.execute import environment
 from labkit.course.lesson_rules import links, rules, source_rules
 from labkit.course.notebook import StoredNotebook, read_stored
-from labkit.course.pages import claims, lesson_index, lesson_rows, measured, stubs
+from labkit.course.pages import claims, lesson_index, lesson_rows, measured, rules_to_keep, stubs
 from labkit.course.source.draft import Draft, draft
 from labkit.course.source.lesson import TWINS
 
@@ -59,7 +59,10 @@ def pages_out_of_sync(course: Course) -> list[str]:
         "the lessons' folders": lambda: lesson_index.files(lessons, config),
         "the lessons' stubs": lambda: stubs.files(lessons, config),
         "the lessons' headers": lambda: lesson_rows.files(lessons, config),
-        "the lessons": lambda: [claims.page(lessons, config)],
+        "the lessons": lambda: [
+            claims.page(lessons, config),
+            *rules_to_keep.files(lessons, config),
+        ],
         "the reports of GPUs": lambda: measured.files(config),
     }
     for who, pages in sources.items():
