@@ -144,7 +144,7 @@ def _add_grade(grade: argparse.ArgumentParser) -> None:
     grade.add_argument("folder", metavar="DIR", help="the folder of the submitted notebooks")
     for name, shown, text in (
         ("out", "DIR", "the folder to write; default: DIR-grades. A second call goes on in it"),
-        ("lesson", "L", "the lesson to be handed in: 01_gpu/3_tiles; default: each one's own"),
+        ("lesson", "L", "the lesson to be handed in: 01_gpu/6_tiles; default: each one's own"),
         ("variant", "NAME", "note whatever was not handed out with --seed NAME"),
     ):
         grade.add_argument(f"--{name}", metavar=shown, help=text)
