@@ -76,7 +76,10 @@ def _raised(run: CaseRun) -> Problem:
 def _changed_input(exercise: Exercise, run: CaseRun) -> Problem:
     position, before, after = run.changed[0]
     name = argument_name(exercise.oracle, position)
-    cure = "The caller still needs it. Work on a copy, `x.copy()`; `x += y` changes x in place."
+    cure = (
+        f"The caller still needs it. Work on a copy, `{name}.copy()`; "
+        f"`{name} += 1` changes {name} in place."
+    )
     if exercise.adapter and not exercise.plain_python:
         cure = f"Write the result into `{exercise.outputs[0]}`; the inputs are only read."
     details = (*_first_change(name, before, after), cure)

@@ -5,6 +5,7 @@ Dense: a call draws one shape, and its arguments are places.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -29,29 +30,30 @@ class Grid(NamedTuple):
     colour: str | np.ndarray
 
 
-def show_grids(caption: str, alt: str, *grids: Grid, letters: str = "") -> None:
+def show_grids(caption: str, alt: str, *grids: Grid, names: Sequence[str] = ()) -> None:
     """Grids side by side, all cells of one size, with a caption below.
 
-    With two letters, for rows and columns, each row and column has its number beside it. `alt` is
+    With two names, for rows and columns, each row and column has its number beside it. `alt` is
     the picture's alt text.
     """
-    edge = 0.6 if letters else 0.2  # room at the left and below, for the numbers
+    below = 0.6 if names else 0.2  # room for the columns' numbers
+    beside = 1.2 if names and len(names[0]) > 1 else below  # and for those of the rows
     gaps = GAP * (len(grids) - 1)
     width = sum(grid.values.shape[1] for grid in grids) + gaps
     height = max(grid.values.shape[0] for grid in grids)
-    cells_across = width + edge + 0.2
-    cells_down = height + edge + 1.7
+    cells_across = width + beside + 0.2
+    cells_down = height + below + 1.7
     figure, axes = canvas(7.5, 7.5 * cells_down / cells_across)
     left = 0.0
     for grid in grids:
         rows, columns = grid.values.shape
         top = (height - rows) / 2
         _draw(axes, grid, left, top)
-        if letters:
-            _number(axes, grid, left, height, letters)
+        if names:
+            _number(axes, grid, left, height, beside, names)
         left += columns + GAP
-    write(axes, width / 2, height + edge + 0.55, caption)
-    bare(axes, (-edge, width + 0.2), (height + edge + 0.9, -TOP), "equal")
+    write(axes, width / 2, height + below + 0.55, caption)
+    bare(axes, (-beside, width + 0.2), (height + below + 0.9, -TOP), "equal")
     show(figure, alt)
 
 
@@ -67,11 +69,13 @@ def _draw(axes: Axes, grid: Grid, left: float, top: float) -> None:
     write(axes, middle, top - 0.4, grid.title, weight="bold")
 
 
-def _number(axes: Axes, grid: Grid, left: float, height: float, letters: str) -> None:
+def _number(
+    axes: Axes, grid: Grid, left: float, height: float, beside: float, names: Sequence[str]
+) -> None:
     """The rows' numbers at a grid's left, the columns' numbers below it: p0, p1, h0, h1."""
     rows, columns = grid.values.shape
-    of_row, of_column = letters
+    of_row, of_column = names
     for i in range(rows):
-        write(axes, left - 0.3, i + 0.5, f"{of_row}{i}", "small")
+        write(axes, left - beside / 2, i + 0.5, f"{of_row}{i}", "small")
     for j in range(columns):
         write(axes, left + j + 0.5, height + 0.3, f"{of_column}{j}", "small")

@@ -8,6 +8,15 @@ from labkit.figures.grids import Grid, show_grids
 from labkit.figures.style import ORANGE, PALE, SKY
 from labkit.reference import conv2d
 
+_IN_WORDS = {
+    "y": "output ",
+    "dx": "dx, pixel ",
+    "dw": "dw, tap ",
+    "p": "output ",
+    "h": "pixel ",
+    "w": "tap ",
+}
+
 
 def convolution(x: np.ndarray, w: np.ndarray, p: int, q: int, stride: int = 1) -> None:
     """One output cell (p, q) of a single-channel convolution: x [H, W], w [R, S], no padding.
@@ -83,11 +92,14 @@ def overlap(
     )
 
 
-def three_sums(pixels: int = 6, taps: int = 3, stride: int = 1, padding: int = 1) -> None:
+def three_sums(
+    pixels: int = 6, taps: int = 3, stride: int = 1, padding: int = 1, in_words: bool = False
+) -> None:
     """A convolution of one row: each product w[r] x[h] in row p, column h, where it belongs.
 
     The same grid three times: y[2] adds along its row, dx[2] down its column, dw[0] along the
-    diagonal. There are at least three pixels and three outputs.
+    diagonal. There are at least three pixels and three outputs. `in_words` writes "output 2",
+    "pixel 2" and "tap 0" for p2, h2 and w0, which needs room: at most four pixels.
     """
     output = pixel = 2
     tap = 0
@@ -95,7 +107,8 @@ def three_sums(pixels: int = 6, taps: int = 3, stride: int = 1, padding: int = 1
     p, h = np.indices((P, pixels))
     r = h + padding - p * stride  # the tap through which output p sees pixel h
     is_product = (r >= 0) & (r < taps)
-    weight = np.char.add("w", r.astype(str))
+    of = _IN_WORDS if in_words else {letter: letter for letter in _IN_WORDS}
+    weight = np.char.add(of["w"], r.astype(str))
     names = np.where(is_product, weight, "")
     in_y = is_product & (p == output)
     in_dx = is_product & (h == pixel)
@@ -109,10 +122,10 @@ def three_sums(pixels: int = 6, taps: int = 3, stride: int = 1, padding: int = 1
         f"padding {padding}, in a grid of {P} outputs by {pixels} pixels. Output {output} adds up "
         f"{of_y} of them along its row, pixel {pixel} {of_dx} down its column, tap "
         f"{tap} {of_dw} along a diagonal.",
-        Grid(f"y{output}: along a row", names, in_y, ORANGE),
-        Grid(f"dx{pixel}: down a column", names, in_dx, SKY),
-        Grid(f"dw{tap}: along a diagonal", names, in_dw, PALE),
-        letters="ph",
+        Grid(f"{of['y']}{output}: along a row", names, in_y, ORANGE),
+        Grid(f"{of['dx']}{pixel}: down a column", names, in_dx, SKY),
+        Grid(f"{of['dw']}{tap}: along a diagonal", names, in_dw, PALE),
+        names=(of["p"], of["h"]),
     )
 
 

@@ -66,6 +66,21 @@ def test_three_sums_shows_the_products_of_a_convolution(monkeypatch, pixels, tap
     assert np.array_equal(dw, names == "w0")
 
 
+def test_three_sums_in_words_are_those_in_letters(monkeypatch):
+    _, _, *letters = drawn_grids(monkeypatch, lambda: figures.three_sums(4, 2, padding=0))
+    _, _, *words = drawn_grids(
+        monkeypatch, lambda: figures.three_sums(4, 2, padding=0, in_words=True)
+    )
+    for one, other in zip(letters, words, strict=True):
+        assert np.array_equal(np.char.replace(one.values, "w", "tap "), other.values)
+        assert np.array_equal(one.shaded, other.shaded)
+    assert [grid.title.partition(":")[0] for grid in words] == [
+        "output 2",
+        "dx, pixel 2",
+        "dw, tap 0",
+    ]
+
+
 def test_pixels_of_tap_are_those_that_feed_the_weight(monkeypatch):
     geometry = {"tap": (0, 2), "stride": 2, "padding": 1}
     caption, _, *parts = drawn_grids(

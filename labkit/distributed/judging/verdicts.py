@@ -85,7 +85,7 @@ def _all(referee: Referee, names: Sequence[str], forbidden: tuple[str, ...]) -> 
             name = names[how.changed] if how.changed < len(names) else f"input {how.changed}"
             yield Verdict(
                 f"The function changes its input `{name}`, in rank {rank}.",
-                ("The caller still needs it. Work on a copy, `x.clone()`.",),
+                (f"The caller still needs it. Work on a copy, `{name}.clone()`.",),
             )
     for rank, how in ended:
         for post in how.left:

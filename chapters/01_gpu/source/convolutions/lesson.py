@@ -107,18 +107,19 @@ figures.convolution(X, K, p=2, q=2)
 # **Verdict on C24: wrong.**
 # <!-- holds: np.size(as_printed(len(K))) == 1 -->
 # Read over the kernel, the sum is one number; a layer gives one per position, image and output channel, and also sums over the input channels.
-# Strictly, $K$ unflipped means *cross-correlation*.
+# In mathematics, a convolution first turns the kernel by 180 degrees; without that, as here and in PyTorch, it is a *cross-correlation*.
 #
 # ### With all its indices
 #
 # Images have **channels**: the three colours, or what an earlier layer made.
-# The output for image $n$, kernel $k$, row $p$ and column $q$ is a sum over the channels $c$ and the **taps** $(r, s)$, the cells of the kernel.
-# The **stride** is the step from one window to the next, the **padding** $\pi$ the width of the frame:
+# The cells of a kernel are its **taps**: it has $R$ rows and $S$ columns of them, in each channel.
+# The output for image $n$, kernel $k$, row $p$ and column $q$ is a sum over the channels $c$ and the taps $(r, s)$.
+# The **stride** is the step from one window to the next, the **padding** $\pi$ (here a letter, and not 3.14) the width of the frame:
 #
 # $$y_{nkpq} = b_k + \sum_{c}\sum_{r}\sum_{s} w_{kcrs}\; x_{n,\;c,\;p\cdot\mathrm{stride} + r - \pi,\;q\cdot\mathrm{stride} + s - \pi}$$
 #
 # An image of $H$ rows has $P = \lfloor (H + 2\pi - R)/\mathrm{stride} \rfloor + 1$ rows of windows; columns likewise.
-# With 5 rows, 3 x 3 taps, stride 2 and padding 1 there are $\lfloor (5 + 2 - 3)/2 \rfloor + 1 = 3$; they begin at the rows 0, 2 and 4 of the framed image.
+# With 5 rows, 3 x 3 taps, stride 2 and padding 1 there are $\lfloor (5 + 2 - 3)/2 \rfloor + 1 = 3$ rows of windows; they begin at the rows 0, 2 and 4 of the framed image.
 #
 # **Exercise `gpu.conv2d_direct`**: one output cell.
 # `padded` is the image inside its frame, so row $p\cdot\mathrm{stride} + r - \pi$ of the formula is row $p\cdot\mathrm{stride} + r$ of `padded`.
@@ -163,8 +164,10 @@ conv2d_direct = check("gpu.conv2d_direct", conv2d_direct)
 # Look down a column: in the four windows, tap 0,0 sees 1, 2, 4, 5, the upper left part of the image.
 # So one slice of the image fills a whole column: it starts at the tap, and steps by the stride.
 # For all images and channels the slice is `[N, C, P, Q]`.
+# The result, `[N P Q, C R S]`, has $N \cdot P \cdot Q$ rows and $C \cdot R \cdot S$ columns: the taps of channel 0, then those of channel 1, and so on.
 #
 # **Exercise `gpu.im2col`**: what one tap sees.
+# In `cols[..., r, s]` the dots stand for all axes before the last two.
 # `a.transpose(0, 2, 3, 1)` puts old axis 0 first, then 2, 3, 1.
 # NumPy's `sliding_window_view` has all windows ready, so it is not allowed here.
 
@@ -213,7 +216,7 @@ im2col = check("gpu.im2col", im2col)
 # The picture has a row for each output and a column for each pixel; in each cell stands the tap between them.
 
 # %% tags=["picture"]
-figures.three_sums(pixels=4, taps=2, padding=0)
+figures.three_sums(pixels=4, taps=2, padding=0, in_words=True)
 
 # %% [markdown]
 # ### The weights
@@ -252,9 +255,11 @@ conv2d_backward_weights = check("gpu.conv2d_backward_weights", conv2d_backward_w
 # What comes back to a pixel is the sum of the shares that all its windows send.
 # Lesson 1's rule for `dx` gives the shares, `dcols`: one for each number of `cols`.
 # Then each share goes back to the pixel from which `im2col` copied the number, tap by tap, through the same slices.
+# There, the axes were moved by 0, 2, 3, 1; here they move back, $C$ from the last place to the second.
 #
 # **Exercise `gpu.conv2d_backward_input`**: the way back of one tap.
-# Look at the picture first: what must happen at a pixel that several taps reach?
+# In the picture below the cell, each pixel shows how many windows read it.
+# What must happen at a pixel that several taps reach?
 
 
 # %% tags=["exercise:gpu.conv2d_backward_input"]
@@ -325,13 +330,14 @@ print("outputs:", outputs.size)
 print("all within 0.0001 of PyTorch's:", np.abs(outputs - there.numpy()).max() < 1e-4)
 
 # %% [markdown]
-# They agree, all 16,384,000.
+# They agree.
 # <!-- holds: outputs.size == 16_384_000 and np.abs(outputs - there.numpy()).max() < 1e-4 -->
 # <!-- holds: result.ok == 1 -->
 #
 # ## Measure
 #
 # Your loops and your matrix product make the same sums: does it matter how we write them?
+# We time the loops once, and take the best of 20 runs of the product.
 
 # %% tags=["timing", "nbval-ignore-output"]
 from timeit import timeit
@@ -343,16 +349,17 @@ loops = timeit(lambda: conv2d_direct(*args), number=1)
 product = min(timeit(lambda: conv2d(*args), number=1) for _ in range(20))
 print("loops:", measured(loops, "s"))
 print("matrix product:", measured(product, "s"))
-print(f"The product is {loops / product:.0f} times as fast.")
+print("loops / product:", measured(loops / product, "times"))
 
 # %% [markdown]
 # The loops enter Python once for each of 32,768 outputs.
 # The product enters it 9 times in `im2col`, once per tap, and then once, for all the arithmetic.
 # <!-- holds: args[1].shape[2] * args[1].shape[3] == 9 -->
-# How much that is worth, your run says: the arithmetic is the same.
+# The arithmetic is the same; how much the way of running it is worth, your run says.
 #
-# Now your guesses, and what two of the kernels see.
+# Now your guesses, and what two kernels see.
 # In the picture, a place is dark where the kernel answers, and white where the ReLU gives 0.
+# The cell also prints their weights, summed over the colours.
 
 # %% tags=["picture"]
 from labkit.provenance import counted
@@ -362,7 +369,9 @@ growth = im2col(images[:1], 3, 3, padding=1).size / images[:1].size
 closed = 100 * np.mean(outputs <= 0)
 growth, closed = counted(growth, "times", "im2col"), counted(closed, "%", "running conv1")
 figures.guesses([("windows", growth_guess, growth), ("made 0", gates_guess, closed)])
-photograph_maps.draw(photographs[1], outputs[1], kernels=[2, 25])
+photograph_maps.draw(photographs[1], outputs[1], kernels=[20, 25])
+for kernel in (20, 25):
+    print(f"kernel {kernel}:", w[kernel].sum(axis=0).round(2), sep="\n")
 
 # %% [markdown]
 # ## Explain
@@ -373,11 +382,13 @@ photograph_maps.draw(photographs[1], outputs[1], kernels=[2, 25])
 #
 # **69 % of the outputs are negative, so the ReLU makes them 0.**
 # <!-- holds: round(float(closed)) == 69 -->
-# Kernel 2 has come by training to what ours does: its left and right columns have opposite signs.
-# <!-- holds: w[2, :, :, 0].sum() * w[2, :, :, 2].sum() < -1 -->
-# Kernel 25 sets its upper row against its lower one.
-# <!-- holds: w[25, :, 0].sum() * w[25, :, 2].sum() < -1 -->
+# Kernel 20 has come by training to what ours does: its left column counts as plus, its right one as minus.
+# (At the right edge, it answers to the frame.)
+# <!-- holds: w[20].sum(axis=0)[:, 0].min() > 0.5 and w[20].sum(axis=0)[:, 2].max() < -0.4 -->
+# Kernel 25 sets the left part of its upper row against that of its lower one.
+# <!-- holds: w[25].sum(axis=0)[0, 0] > 1 and w[25].sum(axis=0)[2, 0] < -1 and w[25].sum(axis=0)[2, 1] < -0.5 -->
 # By lesson 1's gate, nothing comes back through the closed 69 %, so at least 69 % of the `dy` that reaches `conv1` is 0.
+# In the network it is more: the max-pool behind the ReLU hands its `dy` back to one number of four (lesson 3).
 #
 # ### Outside
 #
@@ -392,7 +403,9 @@ photograph_maps.draw(photographs[1], outputs[1], kernels=[2, 25])
 #
 # ## On trial
 #
-# C24 was tried above.
+# C24, tried above, gave one number, -1: output 0, 0 of the nine in its picture.
+# Our run of `conv1` made 16,384,000.
+# <!-- holds: as_printed(3) == -1 == conv2d(X[None, None], K[None, None], 0)[0, 0, 0, 0] -->
 #
 # ## Recap
 #

@@ -78,6 +78,12 @@ in_turn_of_two_images = direct("in_turn_of_two_images", "padded[n,", "padded[n %
 direct_in_half_the_digits = direct("direct_in_half_the_digits", "dtype=x.dtype", 'dtype="float32"')
 stride_downwards_alone = direct("stride_downwards_alone", COLUMNS, "q : q + S")
 stride_to_the_right_alone = direct("stride_to_the_right_alone", ROWS, "p : p + R")
+as_large_as_the_step = direct(
+    "as_large_as_the_step",
+    ROWS,
+    "p * stride : (p + 1) * stride",
+    (COLUMNS, "q * stride : (q + 1) * stride"),
+)
 as_wide_as_high = direct("as_wide_as_high", COLUMNS, "q * stride : q * stride + R")
 _HOW = {}
 
@@ -401,6 +407,7 @@ PLANTED = {
         (direct_in_half_the_digits, "y is made as float32"),
         (stride_downwards_alone, "The stride is used for the rows alone"),
         (stride_to_the_right_alone, "The stride is used for the columns alone"),
+        (as_large_as_the_step, "The window is stride pixels high and wide"),
         (as_wide_as_high, "The window has as many rows as columns"),
         (direct_remembers_stride_and_padding, "Stride and padding are those of an earlier call"),
         (direct_adds_to_what_it_keeps, "the results of earlier calls are added"),

@@ -23,8 +23,9 @@
 # **545,098 numbers, and each must move the right way.**
 # <!-- holds: parameters == 545_098 -->
 # The network of this course tells ten kinds of photographs apart.
-# It learned to do so by moving 545,098 numbers, its **weights** and **biases**, a little at a time.
+# It learned to do so by moving its 545,098 **weights** and **biases** a little at a time.
 # How does one find out which way to move each of them, and what does that cost?
+# It takes sums of products, which accelerators are built for; we first write them on a CPU.
 #
 # ## What you will be able to do
 #
@@ -77,7 +78,7 @@ one_output = check("gpu.one_output", one_output)
 # %% [markdown]
 # ## Predict
 #
-# How wrong the network is, is told by one number, the **loss**.
+# One number, the **loss**, tells how wrong the network is.
 # The **slope** of a weight says how fast the loss rises when this weight grows, and all slopes together are the **gradient**.
 # There are two ways to get it:
 #
@@ -85,7 +86,7 @@ one_output = check("gpu.one_output", one_output)
 #   These are two runs for each weight, $2 \cdot 545{,}098 = 1{,}090{,}196$ in all;
 # - **the chain rule**: run the network once, then go backwards through its layers.
 #
-# Guess two numbers in place of `None`; a rough guess beats none.
+# Guess two numbers in place of `None`.
 #
 # 1. A training step by the chain rule runs the network, goes backwards, and moves all weights.
 #    How many runs of the network alone would take as much arithmetic?
@@ -108,7 +109,7 @@ digits_guess = predict("gpu.nudge_digits", 15, "digits")
 # ### One weight at a time
 #
 # Take two images with three features each, and a layer with two outputs.
-# Suppose we know `dy`: how fast the loss rises with each output of each image.
+# Suppose we know `dy`: how fast the loss rises with each output of each image (a mean's $1/N$ is already in it).
 #
 # ```
 #            features x         dy
@@ -122,8 +123,7 @@ digits_guess = predict("gpu.nudge_digits", 15, "digits")
 # - In image 1 it multiplies a $-1$, and `dy` is $-1$, so the loss grows $(-1) \cdot (-1) = 1$ times as fast.
 #
 # Both images use the same weight, so its slope is $1.5 + 1 = 2.5$.
-# The first picture shows this sum.
-# The second one shows the slope of a feature: it goes into both outputs, so its sum runs over them.
+# The first picture shows this sum, the second one the slope of a feature: it goes into both outputs, so its sum runs over them.
 
 # %% tags=["picture"]
 from labkit_lessons.gpu.gradients import gradient_pictures
@@ -157,7 +157,7 @@ gradient_pictures.input_sum(dy, w, n=0, d=2)
 # From here on, return NumPy arrays, in the dtype of the inputs.
 #
 # `check` hands on your function if it is right, and ours as long as it is not, so every cell below runs.
-# If a cell hangs, press the stop button, the square.
+# If a cell hangs, press the stop button.
 
 
 # %% tags=["exercise:gpu.linear_backward"]
@@ -180,8 +180,7 @@ linear_backward = check("gpu.linear_backward", linear_backward)
 # %% [markdown]
 # ### A test that needs no answer
 #
-# `check` compared you with our code.
-# But who checks ours?
+# `check` compared you with our code, but who checks ours?
 # A slope says how far the loss moves, so move it and look.
 # For $x^4$ at 3 and a nudge of 0.01:
 #
@@ -261,7 +260,7 @@ relu_backward = check("gpu.relu_backward", relu_backward)
 # %% [markdown]
 # ## Check
 #
-# With these two functions you can go backwards through the end of the real network.
+# These two functions go backwards through the end of the real network.
 # There, a layer `fc1` makes 128 numbers of 4,096 features, a ReLU follows, and a layer `fc2` makes ten **scores**, one for each kind of photograph.
 # From the scores comes the loss, and its backward function makes the first `dy`, with the 1/N inside.
 # Then each layer hands its `dx` to the layer before it, which takes it as `dy`.
@@ -290,7 +289,8 @@ da = relu_backward(dh, a)
 _, dw1, db1 = linear_backward(da, features, w1)
 
 # %% [markdown]
-# Does PyTorch find the same slopes, all of them?
+# Does PyTorch find the same slopes in these two layers?
+# (The other 19,392 belong to the convolutions, lesson 2.)
 # `loss.backward()` leaves them in `.grad`.
 
 # %%
@@ -309,9 +309,9 @@ figures.table(["gradient of", "slopes", "all within 1e-12 of PyTorch's"], rows)
 #
 # ## Measure
 #
-# Now to your guesses, the second one first.
+# Your second guess comes first.
 # A nudge of 0.01 gave 108.0012, and $0.0012 / 108$ is about $10^{-5}$: five digits are right.
-# The picture shows the right digits for each nudge from 0.1 to $10^{-15}$.
+# The picture shows them for each nudge from 0.1 to $10^{-15}$.
 
 
 # %% tags=["picture"]
@@ -327,8 +327,14 @@ gradient_pictures.digits_by_nudge(nudges, digits)
 # %% [markdown]
 # And what does the chain rule cost?
 # One addition, multiplication or comparison of two numbers is one **FLOP**, a floating-point operation.
-# For a training step of 32 images, `layer_costs` counts those of every layer: *forward* is the run, *dW* makes the gradients of weights and biases, *dX* makes what is handed to the layer before, and *update* moves the weights.
-# Below the table, your guesses meet the results.
+# For a training step of 32 images, `layer_costs` counts them in every layer:
+#
+# - *forward*: the run;
+# - *dW*: the gradients of weights and biases;
+# - *dX*: what is handed to the layer before;
+# - *update*: the weights move.
+#
+# Their sum is *the step*, and the last row is nudging; your guesses stand below.
 
 # %% tags=["picture"]
 from collections import Counter
@@ -340,33 +346,33 @@ for layer in convnet.layer_costs(batch=32):
     for operation in layer.operations:
         flops[operation.name] += operation.flops
 flops["the step"] = sum(flops.values())
+parameters = sum(weight.size for weight in weights.values())
+flops["nudging"] = 2 * parameters * flops["forward"]
 runs = {name: flops[name] / flops["forward"] for name in flops}
 rows = [[name, counted(flops[name], "FLOP", "the layers' shapes"), runs[name]] for name in flops]
 figures.table(["part", "arithmetic", "in runs of the network"], rows)
 step = counted(runs["the step"], "runs", "the table")
-best = counted(max(digits), "digits", "trying them all")
+best = counted(max(digits), "digits", "trying 15 nudges")
 figures.guesses([("a step", step_guess, step), ("best nudge", digits_guess, best)])
-parameters = sum(weight.size for weight in weights.values())
 
 # %% [markdown]
 # ## Explain
 #
 # **A step takes 2.86 runs, not a million.**
 # <!-- holds: round(runs["the step"], 2) == 2.86 -->
-# In your `linear_backward` one can see why.
 # Forwards, `x @ w.T` multiplies each weight once for every image; `dw` takes as many products, and so does `dx`.
-# In the convolutions, lesson 2's subject, it is the same.
+# In convolutions, lesson 2's subject, it is the same.
 # That makes three runs, and a little less: the first layer makes no `dx`, since nobody moves the photograph.
 # <!-- holds: runs["dX"] < runs["dW"] < 1 < runs["the step"] < 3 -->
 # Nudging needs 1,090,196 runs for the same slopes, about 380,000 times as many.
 # <!-- holds: round(2 * parameters / runs["the step"], -4) == 380_000 -->
+# <!-- holds: parameters - 525_706 == 19_392 -->
 # So we nudge to test small sizes, and train by the chain rule.
 #
 # **A nudge has two errors, and they pull in opposite directions.**
 # A large one leaves the straight line: for $x^4$ at 3, a nudge $\varepsilon$ is off by $12\, \varepsilon^2$.
 # <!-- holds: abs(slopes[1] - 108 - 12 * 0.01**2) < 1e-9 -->
-# A small one magnifies rounding: 81 is stored to about $10^{-14}$, and a nudge of $10^{-15}$ makes of that an error of $10^{-14} / (2 \cdot 10^{-15}) = 5$, where the slope is 108.
-# One digit is left.
+# A small one magnifies rounding: 81 is stored to about $10^{-14}$, and a nudge of $10^{-15}$ makes of that an error of $10^{-14} / (2 \cdot 10^{-15}) = 5$ in 108, one part in 20: one digit is left.
 # <!-- holds: 1 < digits[14] < 1.5 -->
 # The best of these nudges, $10^{-5}$, lies between, with 10.7 of 16 digits.
 # <!-- holds: max(digits) == digits[4] and round(max(digits), 1) == 10.7 -->
@@ -379,7 +385,7 @@ parameters = sum(weight.size for weight in weights.values())
 #
 # PyTorch found its slopes without a formula from us: did it derive one?
 # We build such a machine: each operation writes a row on a **tape**: its value, and its slopes, how fast the value moves with each input.
-# For $x \cdot x$ at 3, the value is 9; it moves 3 times as fast as the left factor, and 3 times as fast as the right one.
+# For $x \cdot x$ at 3, the value is 9, and it moves 3 times as fast as either factor.
 #
 # The loop multiplies by x until the *value* reaches 50, so there is no formula beforehand.
 
@@ -415,13 +421,13 @@ for place in reversed(range(len(tape))):
 gradient_pictures.table_of_tape(tape, gradient)
 
 # %% [markdown]
-# **Verdict on C23: holds if the gradient is built as a graph before there are numbers.**
-# This tape holds numbers, and the chain rule walks back along them: no formula is derived.
+# **Verdict on C23: holds if the framework writes a second program, the gradient's, before any number is there.**
+# Our machine does not: its tape holds numbers, and the chain rule walks back along them; no formula is derived.
 # The gradient of x is 108, since the loop happened to compute $x^4$.
 # <!-- holds: gradient[0] == 4 * 3**3 == 108 and tape[-1].value == 3**4 -->
-# PyTorch, too, records operations as they run (*Autograd mechanics*).
+# Nor does PyTorch, which records operations as they run (its documentation: [*Autograd mechanics*](https://docs.pytorch.org/docs/stable/notes/autograd.html)).
 #
-# Other frameworks trace the program first and derive a second one from it, also operation by operation.
+# Other frameworks do: they trace the program first, and derive the second one from it.
 # Theano called this *symbolic differentiation* (Theano 0.8, *Derivatives in Theano*). [`tf.gradients`](https://www.tensorflow.org/versions/r1.15/api_docs/python/tf/gradients) of TensorFlow 1 "constructs symbolic derivatives"; JAX under `jit` traces as well.
 #
 # ### Outside
@@ -434,7 +440,7 @@ gradient_pictures.table_of_tape(tape, gradient)
 # ```
 #
 # It wants float64 tensors with `requires_grad=True`, nudges by a millionth, and returns `True`, or raises an error that shows both slopes.
-# We left out the memory of the tape, which keeps every `x` for the way back.
+# We left out the memory of the tape, which keeps every `x`.
 #
 # ## Recap
 #

@@ -42,6 +42,7 @@ layer_cost = exercise(
         wrong_cost.one_tap,
         wrong_cost.one_multiply_add,
         wrong_cost.places_of_the_image,
+        wrong_cost.every_number_with_every_weight,
         wrong_cost.one_image,
         wrong_cost.bias_added,
         made=wrong_cost.with_flops,
@@ -105,6 +106,7 @@ least_time = exercise(
     ),
     wrong=by_own_name(
         wrong_time.totals_first,
+        wrong_time.pythons_max,
         wrong_time.one_after_the_other,
         wrong_time.the_shorter,
         wrong_time.arithmetic_alone,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from timeit import timeit
 
 from labkit.costs import LayerCost
+from labkit.hardware import Machine
 from labkit.provenance import Quantity, measured
 
 BATCH = 32
@@ -31,6 +33,21 @@ def measure_layers(costs: Mapping[str, LayerCost]) -> dict[str, Quantity]:
         seconds = _fastest(layer, x, wanted)
         rates[name] = measured(float(costs[name].flops) / seconds, "FLOP/s")
     return rates
+
+
+def highest_roof(
+    before: Machine, after: Machine, rates: Mapping[str, Quantity]
+) -> tuple[Machine, str]:
+    """This machine with the higher of two measured peaks and bandwidths, and what reached the peak.
+
+    A layer of `rates` (FLOP/s) that is faster than both peaks shows that neither was the peak:
+    then its rate is.
+    """
+    peaks = [(machine.peak["fp32"], machine.notes.partition(";")[0]) for machine in (before, after)]
+    peaks += [(rate, f"layer, {name}") for name, rate in rates.items()]
+    peak, reached_by = max(peaks, key=lambda one: float(one[0]))
+    bandwidth = max(before.bandwidth, after.bandwidth, key=float)
+    return replace(before, peak={"fp32": peak}, bandwidth=bandwidth), reached_by
 
 
 def _fastest(layer, x, wanted: list) -> float:

@@ -55,8 +55,8 @@
 #
 # 1. How many multiply-adds (a product added to a sum) does the network need for one photograph?
 # 2. What percentage of a training step's FLOP is in the two convolutions?
-# 3. How many times faster would an H200 run a training step of 32 photographs than the laptop, if both ran at their limits?
-#    Both compute in ordinary float32, and the tensor cores stay out of it.
+# 3. The tensor cores compute 644 times as fast as the laptop, and the H200's memory delivers 94 times as many bytes per second.
+#    If both machines ran at their limits, how many times faster would the H200 run a training step of 32 photographs?
 
 # %%
 import numpy as np
@@ -70,7 +70,7 @@ from labkit import check, figures, hint, predict, quiz
 # BEGIN SOLUTION
 macs_guess = predict("gpu.macs_per_image", 1e6, "multiply-adds")
 share_guess = predict("gpu.conv_share", 50, "%")
-gain_guess = predict("gpu.h200_speedup", 1000, "times")
+gain_guess = predict("gpu.h200_speedup", 500, "times")
 # END SOLUTION
 
 # %% [markdown]
@@ -79,8 +79,8 @@ gain_guess = predict("gpu.h200_speedup", 1000, "times")
 # ### The whole network
 #
 # With lesson 2's convolution, the network takes a few lines.
-# `last_right` brings your own `im2col` if this notebook has checked it: copy the function and its `check` line from lesson 2 into a cell above this one, and run them first.
-# Otherwise it brings ours.
+# `last_right` brings our `im2col`.
+# To use yours, paste the function and its `check` line from lesson 2 into a cell above this one, and run it first.
 
 # %%
 from labkit import convnet, datasets, last_right
@@ -234,38 +234,44 @@ known = [("multiply-adds", macs_guess, counted(macs, "multiply-adds", "the layer
 known.append(("convolutions", share_guess, counted(share, "%", "the table")))
 
 # %% [markdown]
-# **`conv2` does 900 times as much arithmetic per byte as ReLU.**
+# A row holds all that a step does in the layer, forwards and backwards.
+# The row `loss` compares the scores with the labels and makes the first `dy`, and the row `sgd` moves the weights.
+#
+# **`conv2` does more than 900 times as much arithmetic per byte as ReLU.**
 # <!-- holds: [flops, moved] == [forward.flops, forward.bytes_read + forward.bytes_written] -->
-# <!-- holds: round(costs["conv2"].intensity.value / costs["relu1"].intensity.value, -2) == 900 -->
-# In a step, each convolution makes lesson 2's three sums; a ReLU does 2 FLOP for 20 bytes, since it reads x and writes y, then reads y and dy and writes dx.
-# The row `sgd` moves the weights.
+# <!-- holds: 900 < costs["conv2"].intensity.value / costs["relu1"].intensity.value < 950 -->
+# `conv2` makes lesson 2's three sums, and `conv1` two, for nobody moves the photograph.
+# <!-- holds: [len(costs[name].operations) for name in ("conv1", "conv2")] == [2, 3] -->
+# A ReLU does 2 FLOP for 20 bytes, since it reads x and writes y, then reads y and dy and writes dx.
 #
 # ## Measure
 #
 # How near does your machine come to its roofline?
-# The next cell measures its peak (a large product or convolution) and its bandwidth (a large copy), and how fast PyTorch runs four layers, forwards and backwards.
+# The next cell measures its peak (a large product or convolution) and its bandwidth (a large copy), then how fast PyTorch runs four layers, forwards and backwards, and then peak and bandwidth again.
+# It keeps the higher peak and the higher bandwidth of the two, and if a layer is faster than that peak, the layer's rate is the peak.
 # In the picture, the **roof** is the largest rate that a layer of each intensity can reach: on the slope it waits for memory, and on the flat part, right of the ridge, for arithmetic.
 
 # %% tags=["timing", "picture", "nbval-ignore-output"]
 from labkit import hardware
 from labkit_lessons.gpu.what_an_accelerator_can_change import layer_speeds
 
+before = hardware.measure_this_machine()
 rates = layer_speeds.measure_layers(costs)
-here = hardware.measure_this_machine()
+after = hardware.measure_this_machine()
+here, reached_by = layer_speeds.highest_roof(before, after, rates)
 figures.roofline(here, {name: costs[name].intensity for name in rates}, rates)
-print("peak:", here.peak["fp32"])
+print("peak:", here.peak["fp32"], "reached by a", reached_by)
 print("bandwidth:", here.bandwidth)
 
 # %% [markdown]
-# A filled mark below the roof: the time went elsewhere, such as into starting the work.
-# A mark above the slope: its data stayed in the cache, so fewer bytes moved than we count.
-# A mark above the flat part: other programs slowed the machine while its peak was measured.
+# A filled mark below the roof: the time went elsewhere, such as into starting the work, fetching fresh memory from the system, or other programs.
+# A mark above the slope: its data stayed in the cache, so fewer bytes moved than we count, or other programs slowed both copies.
 #
 # ## Explain
 #
 # Now compare three machines: a laptop, the T4 that Colab lends for free, and an H200.
-# An H200 has two peaks.
-# Its tensor cores first round the numbers, in the format TF32 to 11 significant bits, where float32 has 24; a T4 cannot do that.
+# For numbers in float32, an H200 has two peaks: that of its ordinary units, and that of its tensor cores, which first round the numbers to 11 significant bits, where float32 has 24.
+# This format is called TF32; a T4 does not have it.
 
 # %%
 laptop, t4, h200 = [hardware.machine(key) for key in ("laptop_cpu", "t4", "h200")]
@@ -279,6 +285,7 @@ note = "The last peak is 494.5 TFLOP/s, before rounding."
 figures.table(["machine", "peak", "bandwidth", "ridge"], rows, note)
 
 # %% [markdown]
+# Your own machine's ridge, in the picture above, may lie elsewhere.
 # Both `conv1` and `fc1` have fewer than 13 FLOP per byte, so they lie left of all these ridges, and `relu1` does by far.
 # <!-- holds: max(costs[name].intensity.value for name in ("conv1", "relu1", "fc1")) < 13 < min(h200.ridge("fp32"), laptop.ridge("fp32"), t4.ridge("fp32")) -->
 # Only `conv2`, at 94, lies right of the ridges in float32.
@@ -340,7 +347,7 @@ for title, machine, number_format in [
     in_conv2 = predicted(in_conv2, "%", "the roofline")
     rows.append([title, predicted(step, "s", "the roofline"), gain, in_conv2])
 figures.table(["machine", "a step", "gain", "of its time in conv2"], rows)
-figures.guesses([("H200", gain_guess, rows[2][2]), *known])
+figures.guesses([("H200 in TF32", gain_guess, rows[3][2]), *known])
 
 # %% [markdown]
 # **Verdict on C25: holds if a large GPU replaces a laptop's processor, and both come near their roofs.**
@@ -356,8 +363,10 @@ figures.guesses([("H200", gain_guess, rows[2][2]), *known])
 # <!-- holds: round(100 * costs["conv2"].flops.value / sum(cost.flops.value for cost in costs.values())) == 80 -->
 # <!-- holds: round(float(rows[0][3])) == 44 -->
 # That part gains only 94 times.
-# So on the H200 in TF32 `conv2` takes 11 % of the step, and as it lies left of the ridge there, faster arithmetic would gain nothing more at all.
+# On the H200 in TF32, `conv2` takes only 11 % of the step.
 # <!-- holds: round(float(rows[3][3])) == 11 -->
+# Every layer now lies left of the ridge: still faster arithmetic would gain nothing.
+# <!-- holds: max(cost.intensity.value for cost in costs.values()) < h200.ridge("tf32") -->
 #
 # ### Outside
 #

@@ -20,6 +20,7 @@ outputs_alone = cost("outputs_alone", "2 * y.size * w[0].size", "2 * y.size")
 as_many_places_as_pixels = cost(
     "as_many_places_as_pixels", "2 * y.size * w[0].size", "2 * x[:, 0].size * w.size"
 )
+pixels_times_weights = cost("pixels_times_weights", "2 * y.size * w[0].size", "2 * x.size * w.size")
 of_the_first_image = cost("of_the_first_image", "2 * y.size", "2 * y[0].size")
 with_a_bias_more = cost("with_a_bias_more", "w[0].size", "w[0].size + y.size")
 numbers_moved = cost(
@@ -77,6 +78,7 @@ all_at_once = time("all_at_once", WHOLE, "max(sum(flops) / peak, sum(moved) / ba
 fetched_then_computed = time(
     "fetched_then_computed", WHOLE, "sum(flops / peak + moved / bandwidth)"
 )
+larger_of_two_arrays = time("larger_of_two_arrays", "np.maximum", "max")
 best_of_both = time("best_of_both", "np.maximum", "np.minimum")
 peak_alone = time("peak_alone", WHOLE, "np.sum(flops / peak)")
 bandwidth_alone = time("bandwidth_alone", WHOLE, "np.sum(moved / bandwidth)")
@@ -128,6 +130,7 @@ PLANTED = {
         (a_tap_for_each_channel, "The taps are missing"),
         (outputs_alone, "Each output counts as one multiply-add"),
         (as_many_places_as_pixels, "There is an output for each pixel"),
+        (pixels_times_weights, "Every number of x is multiplied with every weight"),
         (of_the_first_image, "Only one image is counted"),
         (with_a_bias_more, "The bias costs an addition"),
         (numbers_moved, "These are numbers, not bytes"),
@@ -146,6 +149,7 @@ PLANTED = {
     "gpu.least_time": [
         (all_at_once, "are added up before they are compared"),
         (fetched_then_computed, "Computing and fetching come"),
+        (larger_of_two_arrays, "np.maximum compares place by place"),
         (best_of_both, "the shorter of the two"),
         (peak_alone, "The bytes take no time"),
         (bandwidth_alone, "The arithmetic takes no time"),
@@ -177,6 +181,7 @@ RIGHT_ON = {
     no_bias: (_ONE, _ONE, _B[:0], _ONE),
     reads_y_as_well: (_NONE, _ONE, _B, _NONE),
     cost_of_the_first_type: (_NINE, _ONE, _B, _NINE),
+    larger_of_two_arrays: (_TWO[:1], _TWO[1:], 1.0, 1.0),
     fetched_then_computed: (0 * _TWO, _TWO, 1.0, 1.0),
     best_of_both: (_TWO, _TWO, 1.0, 1.0),
     each_layer: (_TWO[0], _TWO[1], 1.0, 1.0),

@@ -5,6 +5,7 @@ prints must follow (tests/notebooks/running.py).
 """
 
 import re
+from dataclasses import replace
 from itertools import groupby
 
 import numpy as np
@@ -14,7 +15,7 @@ import torch
 from labkit import convnet, figures, hardware
 from labkit.datasets import cifar10
 from labkit.hardware import Machine
-from labkit.provenance import published
+from labkit.provenance import measured, published
 from labkit_lessons.gpu.what_an_accelerator_can_change import layer_speeds, photograph_answers
 from tests.notebooks.running import Run
 
@@ -251,13 +252,13 @@ def step_takes(machine):
 
 
 def test_the_guesses_meet_these_results(lesson, monkeypatch):
-    gain = step_takes(LAPTOP) / step_takes(H200)
+    gain = step_takes(LAPTOP) / step_takes(H200_TF32)
     seen = []
     monkeypatch.setattr(figures, "guesses", seen.extend)
     lesson.again(COSTS, MACHINES, EXPLAIN, STEP, hardware=hardware, rates=dict.fromkeys(MACS))
     results = {name: float(result) for name, _, result in seen}
     assert results == {
-        "H200": pytest.approx(gain),
+        "H200 in TF32": pytest.approx(gain),
         "multiply-adds": 6_128_896,
         "convolutions": pytest.approx(lesson.namespace["share"]),
     }
@@ -314,14 +315,33 @@ def test_the_rates_are_the_counts_over_the_clock(lesson, monkeypatch, seconds):
     monkeypatch.setattr(layer_speeds, "timeit", clock)
     said, _ = lesson.again(ROOFLINE)
     ((machine, intensities, rates),) = shown
-    assert machine is HERE
-    assert str(HERE.peak["fp32"]) in said and str(HERE.bandwidth) in said
+    peak = max([HERE.peak["fp32"], *rates.values()], key=float)
+    assert machine == replace(HERE, peak={"fp32": peak})
+    assert str(peak) in said and str(HERE.bandwidth) in said
     assert list(rates) == list(intensities) == ["conv1", "relu1", "conv2", "fc1"]
     for name, rate in rates.items():
         flops, traffic = step()[name]
         assert (float(rate), rate.unit) == (pytest.approx(flops / seconds, rel=1e-12), "FLOP/s")
         assert rate.word == "measured" and rate.source == hardware.this_machine().name
         assert float(intensities[name]) == pytest.approx(flops / traffic, rel=1e-12)
+
+
+def rates_of_a_machine(peak, bandwidth, notes):
+    peak, bandwidth = measured(peak, "FLOP/s"), measured(bandwidth, "B/s")
+    return replace(HERE, peak={"fp32": peak}, bandwidth=bandwidth, notes=f"{notes}; a copy.")
+
+
+@pytest.mark.parametrize(
+    ("fastest", "peak", "reached_by"),
+    [(1.0, 20.0, "a product"), (20.5, 20.5, "layer, conv2"), (15.0, 20.0, "a product")],
+)
+def test_the_roof_is_the_highest_that_was_reached(fastest, peak, reached_by):
+    slow_arithmetic = rates_of_a_machine(10.0, 7.0, "a convolution")
+    slow_memory = rates_of_a_machine(20.0, 5.0, "a product")
+    rates = {"relu1": measured(0.5, "FLOP/s"), "conv2": measured(fastest, "FLOP/s")}
+    for two in ((slow_arithmetic, slow_memory), (slow_memory, slow_arithmetic)):
+        machine, by = layer_speeds.highest_roof(*two, rates)
+        assert (float(machine.rate()), float(machine.bandwidth), by) == (peak, 7.0, reached_by)
 
 
 def test_what_is_timed_is_each_layer_forward_and_backward(lesson, monkeypatch):

@@ -89,6 +89,11 @@ def first_position(dy):
     return rows[0]
 
 
+def sum_over_images(dy):
+    """Of dy itself, along its first axis: [K,P,Q]."""
+    return dy.sum(axis=0)
+
+
 def sum_over_channels(dy):
     """The sum of dy_rows along the other axis."""
     rows = dy_rows(dy)

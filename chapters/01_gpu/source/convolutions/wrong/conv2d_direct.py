@@ -62,6 +62,7 @@ def conv2d_loops(
     product: Callable = np.multiply,
     widened: bool = False,
     square: bool = False,
+    as_stride: bool = False,
 ) -> np.ndarray:
     """y of x with this shape, window by window, with one thing wrong.
 
@@ -70,15 +71,16 @@ def conv2d_loops(
     product  of a window [C,R,S] and a kernel [C,R,S]
     widened  the stride lies between the pixels of a window as well
     square   a window has as many columns as rows; may raise
+    as_stride  a window has `stride` rows and columns; may raise
     """
     K, _, R, S = w.shape
     P, Q = output_size(x_shape, R, S, stride, padding)
     step = stride if widened else 1
-    width = R if square else S
+    height, width = (stride, stride) if as_stride else (R, R if square else S)
     y = np.zeros((len(image), K, P, Q), dtype=image.dtype)
     for n, k, p, q in np.ndindex(y.shape):
         top, left = corner(p, q, stride, padding)
-        bottom = top + R * step
+        bottom = top + height * step
         right = left + width * step
         rows = slice(top, bottom, step)
         columns = slice(left, right, step)
@@ -135,6 +137,11 @@ def stride_in_the_window(*inputs):
 def square_windows(*inputs):
     """R rows and R columns."""
     return in_frame(*inputs, square=True)
+
+
+def as_large_as_the_stride(*inputs):
+    """Each window ends where the next one begins."""
+    return in_frame(*inputs, as_stride=True)
 
 
 def matrix_product(*inputs):
