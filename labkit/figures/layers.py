@@ -154,13 +154,16 @@ def pixels_of_tap(
     seen = (rows, columns)
     is_pixel = image[seen] == ""
     image[seen] = np.where(is_pixel, _places(P, Q), "0")
-    products = np.count_nonzero(is_pixel)
+    pixels_seen = np.count_nonzero(is_pixel)
+    products = f"{P * Q} products"
+    if pixels_seen < P * Q:
+        products += f", {P * Q - pixels_seen} of them 0"
     colours = np.where(is_pixel, SKY, PALE)
     show_grids(
-        f"dw[{r}, {s}] = sum of dy[p, q] times the pixel that holds p,q: {products} products",
+        f"dw[{r}, {s}] = sum of dy[p, q] times the pixel that holds p,q: {products}",
         f"A {H} by {W} image in a frame of {padding}. Tap ({r}, {s}) of a {R} by {S} kernel, with "
         f"stride {stride}, reads the {P} by {Q} shaded cells, one for each output; "
-        f"{products} of them are pixels, the others, paler, lie in the frame.",
+        f"{pixels_seen} of them are pixels, the others, paler, lie in the frame.",
         Grid(f"dw {[R, S]}", _places(R, S), _cell(r, s), PALE),
         Grid(f"x {[H, W]} in its frame", image, seen, colours),
     )

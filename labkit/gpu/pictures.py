@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from labkit.figures.shapes import key, squares, write
+from labkit.figures.shapes import box, key, squares, write
 from labkit.figures.style import CARD, INK, ORANGE, PALE, QUIET, SKY, Axes, Figure, canvas, show
 from labkit.gpu import touched
 from labkit.gpu.tile_pictures import DEEP_SKY, matmul_tiles
@@ -34,8 +34,9 @@ def thread_map(
 ) -> None:
     """Which thread of which block touches which cell of an array [rows, columns] or [columns].
 
-    Thread (x, y) = cuda.grid(2) touches `cell(x, y)`, a row and a column. With `accesses` the cells
-    are those really touched, of an array that starts its allocation.
+    Thread (x, y) = cuda.grid(2) touches `cell(x, y)`, a row and a column; where that lies behind
+    the array, it is hatched. With `accesses` the cells are those really touched, of an array that
+    starts its allocation.
     (Lesson a_first_kernel.)
     """
     blocks_across, blocks_down = touched.across_and_down(grid)
@@ -43,19 +44,24 @@ def thread_map(
     rows, columns = touched.rows_and_columns(shape)
     if accesses:
         touches = touched.touches_of_accesses(accesses, grid, columns)
+        drawn = rows, columns
     else:
         touches = touched.touches_of_rule(grid, block, cell)
-    cells = touched.cells(touches, rows, columns)
+        drawn = touched.reached(touches, rows, columns)
+    cells = touched.cells(touches, *drawn)
     names = _thread_names(cells, threads_across, threads_down)
     one_axis = blocks_down == 1 and rows == 1
-    figure = _draw_cells(cells.block, names, blocks_across, one_axis)
-    one = np.count_nonzero(cells.count == 1)
-    none = np.count_nonzero(cells.count == 0)
-    more = np.count_nonzero(cells.count > 1)
+    figure = _draw_cells(cells.block, names, (rows, columns), blocks_across, one_axis)
+    inside = cells.count[:rows, :columns]
+    one = np.count_nonzero(inside == 1)
+    none = np.count_nonzero(inside == 0)
+    more = np.count_nonzero(inside > 1)
+    behind = cells.count.sum() - inside.sum()
     number = blocks_across * blocks_down
     blocks = f"{number} blocks of {threads_across} by {threads_down} threads"
     counts = f"{one} cells with one thread, {none} with none, {more} with more"
-    show(figure, f"{rows} by {columns} cells under {blocks}: {counts}.")
+    hatched = f"; {behind} threads, hatched, have no cell" if behind else ""
+    show(figure, f"{rows} by {columns} cells under {blocks}: {counts}{hatched}.")
 
 
 def _thread_names(cells: Cells, threads_across: int, threads_down: int) -> np.ndarray:
@@ -74,9 +80,12 @@ def _thread_names(cells: Cells, threads_across: int, threads_down: int) -> np.nd
     return np.reshape(names, cells.thread.shape)
 
 
-def _draw_cells(owner: np.ndarray, names: np.ndarray, blocks_across: int, one_axis: bool) -> Figure:
+def _draw_cells(
+    owner: np.ndarray, names: np.ndarray, array: tuple, blocks_across: int, one_axis: bool
+) -> Figure:
     """Cells [rows, columns] in the colour of their block, with names if there is room for them.
 
+    array       its rows and columns: cells behind it are hatched
     one_axis    blocks and cells have one number each, their place along x
     """
     rows, columns = owner.shape
@@ -88,15 +97,18 @@ def _draw_cells(owner: np.ndarray, names: np.ndarray, blocks_across: int, one_ax
     named = size >= LEAST_TEXT
     figure, axes = canvas(7.5, side * rows + (1.2 if one_axis else 0.9))
     _fill_cells(axes, owner)
+    hatched = _hatch(axes, owner, *array)
     _draw_borders(axes, owner)
     if named:
         for (row, column), name in np.ndenumerate(names):
             write(axes, column, row, name, size)
-    _name_blocks(axes, owner, blocks_across, named, one_axis)
+    _name_blocks(axes, owner[: array[0], : array[1]], blocks_across, named, one_axis)
     handles, _ = axes.get_legend_handles_labels()
     if handles:
         key(figure, len(BLOCK_COLOURS))
     meaning = "in each cell: threadIdx" if named else "in each area: blockIdx"
+    if hatched:
+        meaning += "; hatched: threads without an element"
     axes.set_xlabel(meaning, fontsize=9)
     axes.tick_params(top=True, labeltop=True, bottom=False, labelbottom=False)
     column_ticks = axes.xaxis.get_major_locator()
@@ -117,6 +129,15 @@ def _fill_cells(axes: Axes, owner: np.ndarray) -> None:
     of_block = owner % len(BLOCK_COLOURS)
     of_cell = np.where(owner < 0, -1, of_block)
     axes.imshow(palette[of_cell])
+
+
+def _hatch(axes: Axes, owner: np.ndarray, rows: int, columns: int) -> bool:
+    """Stripes over the threads behind an array [rows, columns]; whether there are any."""
+    behind = owner >= 0
+    behind[:rows, :columns] = False
+    for row, column in np.argwhere(behind):
+        box(axes, column - 0.5, row - 0.5, 1, 1, CARD, edge=PALE, linewidth=0, hatch="///")
+    return bool(behind.any())
 
 
 def _draw_borders(axes: Axes, owner: np.ndarray) -> None:

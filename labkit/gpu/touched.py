@@ -97,6 +97,13 @@ def touches_of_accesses(accesses: Sequence[Access], grid: Size, columns: int) ->
     return Touches(np.repeat(block, WARP), np.ravel(thread), row, column)
 
 
+def reached(touches: Touches, rows: int, columns: int) -> tuple[int, int]:
+    """The sizes of an array [rows, columns], enlarged until it has every cell that is touched."""
+    most_rows = max(rows, int(touches.row.max()) + 1)
+    most_columns = max(columns, int(touches.column.max()) + 1)
+    return most_rows, most_columns
+
+
 def cells(touches: Touches, rows: int, columns: int) -> Cells:
     """Who comes to which cell of an array [rows, columns]; what lies outside is left out."""
     inside = (touches.row >= 0) & (touches.row < rows)

@@ -98,20 +98,38 @@ def test_thread_map_names_the_thread_of_each_cell_and_counts_what_is_left_out(sh
     pictures.thread_map((2, 1), (4, 2), (3, 6))
     figure, alt = shown[0]
     assert cell_texts(figure)[:6] == ["0,0", "1,0", "2,0", "3,0", "0,0", "1,0"]
-    assert cell_texts(figure)[12:] == [""] * 6  # no thread comes to the third row
+    assert cell_texts(figure)[16:] == [""] * 8  # no thread comes to the third row
     assert "12 cells with one thread, 6 with none, 0 with more" in alt
 
 
 def test_along_one_axis_a_block_has_one_number(shown):
     pictures.thread_map(3, 4, 10)
     figure, alt = shown[0]
-    assert cell_texts(figure) == ["0", "1", "2", "3", "0", "1", "2", "3", "0", "1"]
+    assert cell_texts(figure) == 3 * ["0", "1", "2", "3"]
     assert [t.get_text() for t in figure.legends[0].get_texts()] == [
         "block 0",
         "block 1",
         "block 2",
     ]
-    assert "10 cells with one thread, 0 with none" in alt
+    assert "10 cells with one thread, 0 with none" in alt and "2 threads, hatched" in alt
+    assert hatched(figure) == [(10, 0), (11, 0)]
+
+
+def hatched(figure):
+    """The columns and rows of the hatched cells."""
+    boxes = [patch for patch in figure.axes[0].patches if patch.get_hatch()]
+    return [(box.get_x() + 0.5, box.get_y() + 0.5) for box in boxes]
+
+
+def test_threads_behind_the_array_are_hatched_along_both_axes(shown):
+    pictures.thread_map((2, 2), (4, 2), (3, 7))
+    figure, alt = shown[0]
+    behind = {(x, y) for x in range(8) for y in range(4) if x == 7 or y == 3}
+    assert set(hatched(figure)) == behind and f"{len(behind)} threads, hatched" in alt
+    assert "hatched" in figure.axes[0].get_xlabel()
+    pictures.thread_map((2, 2), (4, 2), (4, 8))
+    figure, alt = shown[1]
+    assert not hatched(figure) and "hatched" not in figure.axes[0].get_xlabel() + alt
 
 
 def test_thread_map_follows_another_index_rule(shown):

@@ -26,6 +26,7 @@ def kernel_exercise(
     oracle: Callable,
     wrong: Mapping[str, Callable],
     limit: Callable[..., str | None] = lambda profile, kernel, *inputs: None,
+    cause: Callable[..., str | None] = lambda profile, hazard: None,
     costs: Sequence[str] = (),
     fills: bool = True,
     anywhere: bool = False,
@@ -42,12 +43,14 @@ def kernel_exercise(
     wrong    a function like the oracle for each misconception
     limit    limit(profile, kernel, *inputs) -> a sentence when the numbers are right but the cost
              of the learner's kernel is not
+    cause    cause(profile, hazard) -> a sentence in the place of the machine's advice on a hazard,
+             where the exercise knows better what led to it
     costs    counters shown after success, of the learner's kernel on the largest case
     fills    the kernel must write every element of its outputs, whatever was there before
     anywhere  a warp's requests may touch as many sectors as they like: the text says no such cost
     fields   those of an `Exercise`; without `outputs` the kernel's last parameter is the one
     """
-    judge = KernelJudge(launch, kernel, limit, fills, anywhere)
+    judge = KernelJudge(launch, kernel, limit, cause, fills, anywhere)
 
     def cost() -> list[tuple[str, Quantity]]:
         names = [case.name for case in cases(np.random.default_rng(0))]
@@ -90,13 +93,15 @@ class KernelJudge:
         launch: Callable[..., tuple],
         kernel: Callable,
         limit: Callable[..., str | None],
+        cause: Callable[..., str | None],
         fills: bool,
         anywhere: bool = False,
     ) -> None:
-        """`launch`, `kernel`, `limit`, `fills` and `anywhere` are those of `kernel_exercise`."""
+        """The arguments are those of `kernel_exercise`."""
         self.launch = launch
         self.kernel = kernel
         self.limit = limit
+        self.cause = cause
         self.fills = fills
         self.anywhere = anywhere
         self.theirs: list[ProfiledLaunch] = []  # of the learner's kernel, in the order of the cases
@@ -133,7 +138,7 @@ class KernelJudge:
         if self.fills:
             for output in setup.outputs:
                 output.fill(MARK)
-        theirs = launched(compiled, setup, answer)
+        theirs = launched(compiled, setup, answer, self.cause)
         self.theirs.append(theirs)
         ours = self.launch_of_ours(inputs)
         right = all(map(alike, theirs.outputs, ours.outputs))
@@ -151,7 +156,7 @@ class KernelJudge:
         key = pickle.dumps(inputs)
         if key not in self.ours:
             setup = self.set_up(inputs)
-            self.ours[key] = launched(as_kernel(self.kernel), setup, self.kernel)
+            self.ours[key] = launched(as_kernel(self.kernel), setup, self.kernel, self.cause)
         return self.ours[key]
 
     def demand_low_cost(self, theirs: ProfiledLaunch, ours: ProfiledLaunch, inputs: tuple) -> None:
@@ -172,10 +177,13 @@ class KernelJudge:
         return [(f"{case}: {name.replace('_', ' ')}", profile.quantity(name)) for name in counters]
 
 
-def launched(compiled: Any, setup: LaunchSetup, kernel: Any) -> ProfiledLaunch:
+def launched(
+    compiled: Any, setup: LaunchSetup, kernel: Any, cause: Callable[..., str | None]
+) -> ProfiledLaunch:
     """One launch under `profile`; Refused when it cannot be launched, or has a hazard.
 
-    compiled is the kernel for the SIMT machine, kernel what its author handed in.
+    compiled is the kernel for the SIMT machine, kernel what its author handed in; cause that of
+    `kernel_exercise`.
     """
     from labkit.gpu import profile
     from numba_simt.errors import KernelError
@@ -186,7 +194,9 @@ def launched(compiled: Any, setup: LaunchSetup, kernel: Any) -> ProfiledLaunch:
         raise Refused(f"The kernel cannot be launched: {error}") from None
     errors = [hazard for hazard in found.hazards if hazard.severity == "error"]
     if errors:
-        raise Refused(errors[0].sentence)
+        first = errors[0]
+        better = cause(found, first)
+        raise Refused(f"{first.what} {better}" if better else first.sentence)
     return ProfiledLaunch(kernel, setup.arguments, setup.outputs, found)
 
 

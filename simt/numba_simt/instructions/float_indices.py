@@ -39,14 +39,24 @@ def _part(compiler: Any, node: ast.expr, names: frozenset[str]) -> tuple[ast.exp
 
 
 def _assigned(tree: ast.AST, name: str) -> list[ast.expr]:
-    """What is assigned to a name in the kernel; `i /= 2` as `i / 2`."""
+    """What is assigned to a name in the kernel; `i /= 2` as `i / 2`, `i, j = a, b` as `i = a`."""
     found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.AugAssign) and _is_name(node.target, name):
             found.append(ast.BinOp(ast.Name(name, ast.Load()), node.op, node.value))
-        elif isinstance(node, ast.Assign) and any(_is_name(t, name) for t in node.targets):
-            found.append(node.value)
+        elif isinstance(node, ast.Assign):
+            for target in node.targets:
+                found += [value for one, value in _pairs(target, node.value) if _is_name(one, name)]
     return found
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    """Each name or place that an assignment fills, with the part of the value that it gets."""
+    sequences = ast.Tuple | ast.List
+    if not (isinstance(target, sequences) and isinstance(value, sequences)):
+        return [(target, value)]
+    parts = zip(target.elts, value.elts, strict=False)  # of two lengths: refused elsewhere
+    return [pair for one, part in parts for pair in _pairs(one, part)]
 
 
 def _is_name(node: ast.AST, name: str) -> bool:

@@ -129,7 +129,7 @@ instructions_guess = predict("gpu.relu_instructions", 5, "instructions")
 # They are of one size: `kernel[3, 4]` launches 3 blocks of 4 threads.
 #
 # An array of 10 elements needs 3 such blocks, because 2 blocks have only 8 threads.
-# In the picture, each cell is an element, and shows the number of its thread within the block.
+# In the picture, each cell shows the number of a thread within its block, and each cell that is not hatched is an element.
 
 # %% tags=["picture"]
 pictures.thread_map(grid=3, block=4, shape=10)
@@ -149,8 +149,7 @@ pictures.thread_map(grid=3, block=4, shape=10)
 #
 # ### Threads without an element
 #
-# The picture does not show threads 2 and 3 of block 2.
-# Their numbers are 10 and 11, and the last element is number 9.
+# The two hatched threads have no element: their numbers are 10 and 11, and the last element is number 9.
 # A **guard** stops them: an `if`, under which the work stands.
 # (In a kernel you have numbers, arrays with `.size` and `.shape`, `if`, loops, `min` and `max`, but no lists.)
 #
@@ -159,7 +158,7 @@ pictures.thread_map(grid=3, block=4, shape=10)
 # The kernel will be launched with blocks of 128 threads, and with as many blocks as the array needs.
 # Each thread makes one element of `y`.
 # What `y` held before is unknown, so write every element, also those that become 0.
-# The numbers in `x` may be as large as a float32 can be.
+# The numbers in `x` may be as large as a float32 can be, so do not add them to each other.
 
 
 # %% tags=["exercise:gpu.relu_kernel"]
@@ -167,7 +166,7 @@ pictures.thread_map(grid=3, block=4, shape=10)
 def relu_kernel(x, y):
     """x [n] -> y [n]: y[i] = max(x[i], 0), float32"""
     i = cuda.grid(1)
-    zero = np.float32(0)  # a plain 0 costs more: see Measure
+    zero = np.float32(0)  # a plain 0 would bring in float64 (Measure shows it)
     # STUB:
     # pass  # a guard, and the work of one thread
     # BEGIN SOLUTION
@@ -207,14 +206,15 @@ print(found[0] if found else "No hazard found.")
 #
 # A photograph has two axes, and a launch may have two as well.
 # `kernel[(2, 2), (4, 2)]` launches 2 x 2 blocks of 4 x 2 threads; the first number counts along x, the second along y.
-# The picture lays them on a matrix of 4 rows and 8 columns; each cell shows its thread's x and y within the block.
+# The picture lays them on a matrix of 3 rows and 7 columns; each cell shows its thread's x and y within the block.
+# The hatched threads have no column, no row, or neither.
 
 # %% tags=["picture"]
-pictures.thread_map(grid=(2, 2), block=(4, 2), shape=(4, 8))
+pictures.thread_map(grid=(2, 2), block=(4, 2), shape=(3, 7))
 
 # %% [markdown]
 # Take thread (1, 0) of block (1, 1), in the lower right block.
-# Along each axis, the sum is the same as before:
+# Along each axis, its number is computed as before:
 #
 # ```
 # along x    1 · 4 + 1 = 5    so its column is 5
@@ -234,8 +234,8 @@ pictures.thread_map(grid=(2, 2), block=(4, 2), shape=(4, 8))
 # **Exercise `gpu.scale_rows`.**
 # Find the thread's row and column, guard both, and write the formula.
 # The blocks have 32 x 8 threads, as many along x as the *columns* need, along y as the *rows* need.
-# In this exercise, `check` also counts what the kernel asks of memory: 32 neighbouring threads have to touch 32 neighbouring numbers.
-# They do if x counts the columns; lesson 5 shows what it costs otherwise.
+# In this exercise, `check` also counts what the kernel asks of memory: 32 neighbouring threads have to touch 32 neighbouring numbers, and they do if x counts the columns.
+# It prints this as *sectors per request*: fewer is better, and lesson 5 explains them.
 
 
 # %% tags=["exercise:gpu.scale_rows"]
@@ -319,11 +319,12 @@ figures.table(["instructions", "with zero", "with a plain 0"], rows)
 # %% [markdown]
 # One instruction of 29 computes the maximum.
 # <!-- holds: [int(n) for n in of_zero] == [29, 5, 2, 0, 1, 21] -->
-# The 21 others find the thread's number, guard it, and compute where its elements lie in memory.
+# The 21 in the last row find the thread's number, guard it, and compute where its elements lie in memory.
 # So a thread with one element mostly looks for it; in lesson 6, threads get more than one.
 #
 # The plain `0` is an integer of 64 bits.
-# To compare it with a float32, Numba turns both into float64, a floating-point number of 64 bits.
+# To take the maximum of it and a float32, Numba turns both into float64, a floating-point number of 64 bits.
+# Two of the four float64 instructions make the maximum, the other two convert.
 # <!-- holds: int(of_plain_0[3]) == 4 -->
 # A T4 computes float64 at 1/32 of the rate of float32, so write `np.float32(0)`; `check` refuses kernels that compute in float64.
 #

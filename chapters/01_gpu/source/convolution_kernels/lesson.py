@@ -222,7 +222,9 @@ def implicit_gemm(x, w, b, R, S, stride, padding, y):
     w_tile = cuda.shared.array((32, 32), "float32")
     x_tile = cuda.shared.array((32, 32), "float32")
     tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-    (col, k), (K, CRS), total = cuda.grid(2), w.shape, zero
+    col, k = cuda.grid(2)
+    K, CRS = w.shape
+    total = zero
     P, Q, NPQ = y.shape[2], y.shape[3], y.size // K
     for start in range(0, CRS, 32):
         inside = start + ty < CRS and col < NPQ
@@ -266,6 +268,7 @@ print("within 0.001 of float64:", np.abs(maps - exact).max() < 1e-3)
 # | *no cache* | all sectors of all requests | what L1 would ask of L2 if it kept nothing |
 # | *perfect cache* | each sector once | what must come from the DRAM |
 #
+# *No cache* can be less than *asked*: when 32 lanes read the same number, one sector serves all.
 # A real GPU's traffic lies between the last two.
 # Behind each count stands what an H200 would reach if its DRAM had to send just these bytes.
 
@@ -305,7 +308,7 @@ figures.table(["what is divided", "for a T4"], divisions)
 # Numba's indices are int64, so ours are divisions of the first kind.
 # (Where both numbers fit into 32 bits, as here, only some 45 of these instructions run.)
 # <!-- holds: abs(float(divisions[0][1]) - 140) < 14 -->
-# A constant is not divided by, but multiplied with its inverse.
+# Where the divisor is a constant, the compiler multiplies by its inverse instead.
 # <!-- holds: float(divisions[3][1]) < 4 < float(divisions[1][1]) -->
 # So the course's own kernels, in `labkit/gpu/kernels/implicit_gemm.py`, are made for one geometry each, and count in uint32.
 #
@@ -323,15 +326,17 @@ figures.guesses([division, ("tiles", tiles_guess, saved)])
 
 # %% [markdown]
 # **Why do tiles of 32 x 32 not save 32 times?**
-# Implicit GEMM does ask for 29 times fewer numbers; it would be 32, but the direct kernel skips the frame.
+# Implicit GEMM does ask for 29 times fewer numbers.
+# Without the bias and the frame it would be 32; in the frame, the direct kernel reads neither pixel nor weight, implicit GEMM only no pixel.
+# <!-- holds: flops == 32 * (2 * 9 * 16 * 32 * 32) -->
 # <!-- holds: round(counts.moved(direct)["asked"] / counts.moved(implicit)["asked"]) == 29 -->
 # But in the direct kernel, the 32 lanes of a warp read the *same* weight, one sector for all.
 # There its traffic was low before, so its sectors fall by only 18.5.
 # <!-- holds: round(float(saved), 1) == 18.5 -->
 #
-# Both kernels read two numbers for each multiply-add, one from global memory, the other from shared memory: lesson 6's limit.
+# Both kernels read two numbers for each multiply-add: the direct kernel from global memory, implicit GEMM from shared memory, which is lesson 6's limit.
 # Lesson 7's ladder shows the way out: a tile of 64 x 128, with its sums in registers, asks for 64 + 128 numbers for 64 · 128 multiply-adds.
-# The roofline shows what the DRAM would have to send without a cache, and for that larger tile.
+# On the roofline, direct and implicit GEMM stand at their intensity without a cache, and beside them that larger tile.
 
 # %% tags=["picture"]
 intensities = {"direct": flops / without[0], "implicit GEMM": flops / without[1]}
@@ -362,7 +367,7 @@ figures.roofline(hardware.machine("h200"), intensities)
 # Each output has an owner, who collects all its products and alone writes it: no race, no atomics.
 # A tile needs a matrix, but not in memory: compute where an element lies, and fetch it.
 #
-# - **Keep this rule: implicit GEMM reads `x` and `w` as the tiles do, and saves the matrix of $R \cdot S$ times the image: 9 times with 3 x 3 taps.**
+# - **Keep this rule: do not build `cols`; fetch each element where it lies, and save a matrix $R \cdot S$ times as large as the image: 9 times with 3 x 3 taps.**
 #   <!-- holds: 9 * x.nbytes == 294_912 -->
 #
 # ## Quiz

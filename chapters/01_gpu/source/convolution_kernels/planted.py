@@ -157,6 +157,11 @@ matrix_of_turned_places = matrix(
 )
 matrix_r_goes_on = matrix("matrix_r_goes_on", "row // S % R", "row // S")
 matrix_p_goes_on = matrix("matrix_p_goes_on", "col // Q % P", "col // Q")
+matrix_of_9_taps = matrix("matrix_of_9_taps", ROW, "c, r, s = row // 9, row // 3 % 3, row % 3")
+matrix_of_9_in_a_channel = matrix("matrix_of_9_in_a_channel", "row // (R * S)", "row // 9")
+matrix_of_3_in_a_row = matrix(
+    "matrix_of_3_in_a_row", "row // S % R, row % S", "row // 3 % 3, row % 3"
+)
 matrix_of_image_0 = matrix("matrix_of_image_0", "n, p, q = col // (P * Q)", "n, p, q = 0")
 SEEN = "cols[row, col] = pixel(x, row, col, R, S, stride, padding)"
 matrix_without_frame_cells = matrix(
@@ -262,6 +267,9 @@ PLANTED = {
         (matrix_of_turned_places, "P and Q are swapped"),
         (matrix_r_goes_on, "goes on counting through all channels"),
         (matrix_p_goes_on, "goes on counting through all images"),
+        (matrix_of_9_taps, "The 9 and the 3 are those of the example"),
+        (matrix_of_9_in_a_channel, "The 9 is that of the example"),
+        (matrix_of_3_in_a_row, "The 3 is that of the example"),
         (matrix_of_image_0, "Every column is taken from image 0"),
         (matrix_added, "use = instead of +="),
         (matrix_without_frame_cells, "was never written"),

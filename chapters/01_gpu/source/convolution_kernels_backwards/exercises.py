@@ -4,6 +4,7 @@ The cases are the sizes of x, w and y, then `geometry`: stride and padding.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -76,6 +77,7 @@ conv2d_dx_kernel = kernel_exercise(
 )
 
 
+MISSED = ("absent_lane", "divergent_barrier", "barrier_after_return")  # kinds of hazards
 LONG_SUMS = {  # shapes of x, w and y, stride, padding
     "long sums": ((3, 2, 13, 11), (2, 2, 3, 3), (3, 2, 13, 11), 1, 1),
     "two rounds of threads": ((1, 1, 16, 16), (1, 1, 2, 2), (1, 1, 15, 15), 1, 0),
@@ -96,6 +98,16 @@ def dw_of(dy, x, stride, padding, shape):
     return dw
 
 
+def missed_by_threads(profile: Any, hazard: Any) -> str | None:
+    """The cause, where only some threads of a block or warp come to `block_sum`."""
+    if "block_sum" not in hazard.what or hazard.kind not in MISSED:
+        return None
+    return (
+        "`block_sum` stands under an `if`, or behind a `return`: every thread of the block must "
+        "call it. Call it first, and let one thread write the sum."
+    )
+
+
 conv2d_dw_kernel = kernel_exercise(
     "gpu.conv2d_dw_kernel",
     launch=gradient_launch(THREADS),
@@ -111,6 +123,7 @@ conv2d_dw_kernel = kernel_exercise(
             made=wrong_dw.adding,
         ),
         "counted_in_the_grid": wrong_dw.counted_in_the_grid,
+        "first_weight_only": wrong_dw.first_weight_only,
         **by_own_name(
             wrong_dw.one_round_only,
             wrong_dw.whole_rounds_only,
@@ -125,6 +138,7 @@ conv2d_dw_kernel = kernel_exercise(
         ),
     },
     limit=owner_alone,
+    cause=missed_by_threads,
     costs=("global_load_sectors_per_request", "barriers"),
 )
 

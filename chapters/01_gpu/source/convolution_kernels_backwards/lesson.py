@@ -23,7 +23,7 @@
 # **4,096 additions to 72 numbers.**
 # Forward was simple: each thread owned an output, and nobody else wrote there.
 # Backward, every output sends a share of its gradient back to each pixel that it has seen.
-# In a small layer with 8 channels of 6 x 6 outputs and 2 channels of 6 x 6 pixels, these are 4,096 shares for 72 pixels, and they come from threads that own no pixel.
+# In a small layer with 8 channels of 6 x 6 outputs, 2 channels of 6 x 6 pixels, 3 x 3 taps and padding 1, these are 4,096 shares for 72 pixels, and they come from threads that own no pixel.
 # <!-- holds: scattered.counters["atomic_lanes"] == 4_096 and shares.size == 72 -->
 # Who may write?
 #
@@ -50,8 +50,8 @@
 #    (The outer taps have fewer, since they also see the frame.)
 # 2. An H200 holds 132 · 2,048 threads.
 #    With one thread for each weight of `conv1`, what percentage of them has work?
-# 3. For one image in `conv2`, the sums for `dx` and for `dw` have as many products each as the one for `y`.
-#    How many times as many bytes do their two kernels together ask of memory as lesson 8's direct kernel, as if no cache kept anything?
+# 3. For one image in `conv2`, each of the kernels for `dx` and `dw` does about as many multiply-adds as lesson 8's direct kernel for `y`.
+#    How many times as many bytes do these two together ask of memory as the one for `y`, if no cache kept anything?
 
 # %%
 import numpy as np
@@ -178,7 +178,8 @@ def conv2d_dx_kernel(dy, w, stride, padding, dx):
     """dy [N, K, P, Q], w [K, C, R, S]  ->  dx [N, C, H, W]; a thread for each pixel"""
     i = cuda.grid(1)
     if i < dx.size:
-        (n, c, h, v), total = place(i, dx), zero
+        n, c, h, v = place(i, dx)
+        total = zero
         for k in range(w.shape[0]):
             for r in range(w.shape[2]):
                 for s in range(w.shape[3]):
@@ -204,6 +205,7 @@ conv2d_dx_kernel = check("gpu.conv2d_dx_kernel", conv2d_dx_kernel)
 # $$\mathrm{dw}_{kcrs} = \sum_{n,p,q} \mathrm{dy}_{nkpq}\; x_{n,\;c,\;p\cdot\mathrm{stride} + r - \pi,\;q\cdot\mathrm{stride} + s - \pi}$$
 #
 # Each position $(p, q)$ of channel $k$, in every image, gives one product.
+# Where the tap sees the frame, the product is 0.
 # The picture shows the pixels of tap (0, 2), each with the `p,q` whose `dy` it meets.
 
 # %% tags=["picture"]
@@ -228,7 +230,8 @@ figures.pixels_of_tap((5, 7), kernel=(3, 3), tap=(0, 2), stride=2, padding=1)
 def conv2d_dw_kernel(dy, x, stride, padding, dw):
     """dy [N, K, P, Q], x [N, C, H, W]  ->  dw [K, C, R, S]; a block of 128 for each weight"""
     N, _, P, Q = dy.shape
-    (k, c, r, s), share = place(cuda.blockIdx.x, dw), zero
+    k, c, r, s = place(cuda.blockIdx.x, dw)
+    share = zero
     # STUB:
     # pass  # a loop that adds product(...) to share; block_sum; one write
     # BEGIN SOLUTION
@@ -252,6 +255,7 @@ conv2d_dw_kernel = check("gpu.conv2d_dw_kernel", conv2d_dw_kernel)
 # `backward` gets `dy` and returns one gradient for each argument of `forward`, and `None` for the two integers.
 # The functions of `layers` launch a kernel on PyTorch's tensors; forward is the course's version of your kernel of lesson 8.
 #
+# The last two arguments of `layers.weight_gradient` are stride and padding, as a pair, and the shape of the gradient.
 # The bias needs no kernel of its own: $\mathrm{db}_k$ is the sum of all $\mathrm{dy}_{nkpq}$, and so the `dw` of a single tap that sees an image of ones.
 
 
@@ -383,7 +387,7 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 # - **Keep this rule: gather, do not scatter.**
 #   The owner reads from all over and writes once: no atomic addition instead of 4,096, and the same bits in each run.
 #   <!-- holds: launches["dx"].counters["atomic_lanes"] == 0 -->
-# - **Few results, long sums**: let a block own a result; if several share one, they need atomics or a second launch.
+# - **Few results, long sums**: let a block own a result; if several blocks share a result, they need atomics or a second launch.
 #
 # ## Quiz
 #

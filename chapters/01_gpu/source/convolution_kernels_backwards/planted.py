@@ -49,10 +49,7 @@ dx_adds_atomically = dx_by(
     "dx_adds_atomically",
     "total += dy[n, k, p, q] * w[k, c, r, s]",
     "cuda.atomic.add(dx, (n, c, h, v), dy[n, k, p, q] * w[k, c, r, s])",
-    (
-        "(n, c, h, v), total = place(i, dx), zero",
-        "n, c, h, v = place(i, dx)\n        dx[n, c, h, v] = zero",
-    ),
+    ("        total = zero", "        dx[n, c, h, v] = zero"),
     ("        dx[n, c, h, v] = total", ""),
 )
 dx_clears_a_weight = dx_by(
@@ -198,6 +195,12 @@ dw_in_one_piece_each = dw_by(
 dw_from_product_1 = dw_by("dw_from_product_1", "(cuda.threadIdx.x, N", "(cuda.threadIdx.x + 1, N")
 dw_to_the_last_but_one = dw_by("dw_to_the_last_but_one", "N * P * Q, 128", "N * P * Q - 1, 128")
 dw_from_the_grid = dw_by("dw_from_the_grid", "(cuda.threadIdx.x, N", "(cuda.grid(1), N")
+dw_of_weight_0 = dw_by(
+    "dw_of_weight_0",
+    "    for j in range(cuda.threadIdx.x",
+    "    t = cuda.grid(1)\n    for j in range(t",
+    ("if cuda.threadIdx.x == 0", "if t == 0"),
+)
 dw_added = dw_by("dw_added", "dw[k, c, r, s] = total", "dw[k, c, r, s] += total")
 
 
@@ -299,7 +302,8 @@ PLANTED = {
         (dw_from_the_grid, "begins at the thread's number in the grid"),
         (dw_added, "use = instead of +="),
         (dw_adds_atomically, "additions are atomic"),
-        (dw_sums_in_the_if, "Inactive lane"),
+        (dw_sums_in_the_if, "`block_sum` stands under an `if`"),
+        (dw_of_weight_0, "Only block 0 writes"),
         (dw_clears_a_gradient, "changes its input"),
         (dw_on_the_host, "This is no kernel"),
     ],

@@ -18,6 +18,7 @@ from labkit_lessons.gpu.memory_and_warps.wrong import transpose_tiled as wrong_t
 from labkit_lessons.gpu.memory_and_warps.wrong.block_sum import ROUNDS, THREADS
 from labkit_lessons.gpu.memory_and_warps.wrong.transpose_tiled import TILE
 
+BARRIERS = 7  # at least, of a block: one for each round of the tree
 MOST_REQUESTS = 80  # of a block for its sum: a tree of another order makes 47
 SECTORS = ("global_load_sectors_per_request", "global_store_sectors_per_request")
 
@@ -101,6 +102,17 @@ def sum_limit(profile: Any, kernel: Any, x: np.ndarray) -> str | None:
     )
 
 
+def within_a_round(profile: Any, hazard: Any) -> str | None:
+    """The cause of a race although there is a barrier for each round."""
+    of_tree = hazard.kind == "race" and hazard.address.startswith("partial")
+    if not of_tree or profile.counters["barriers"] < BARRIERS:
+        return None
+    return (
+        "In one round, a thread reads what another one writes: only threads below `step` may add, "
+        "and each adds its neighbour at distance `step`."
+    )
+
+
 def signed(rng: np.random.Generator, n: int) -> np.ndarray:
     """n numbers between 1 and 5, no two alike; one in four gets a minus.
 
@@ -137,6 +149,7 @@ block_sum = kernel_exercise(
         "first_round_missing": lambda x: wrong_sum.sum_rounds(x, 32, 16, 8, 4, 2, 1),
         "one_round": lambda x: wrong_sum.sum_rounds(x, 64),
         "every_other_round": lambda x: wrong_sum.sum_rounds(x, 64, 16, 4, 1),
+        "first_block_only": wrong_sum.first_block_only,
         "one_neighbour": lambda x: wrong_sum.sum_rounds(x, *ROUNDS, one_neighbour=True),
         "neighbour_subtracted": lambda x: wrong_sum.sum_rounds(x, *ROUNDS, add=np.subtract),
         "larger_kept": lambda x: wrong_sum.sum_rounds(x, *ROUNDS, add=np.maximum),
@@ -145,6 +158,7 @@ block_sum = kernel_exercise(
         "last_block_wins": lambda x: sum_of(x[(x.size - 1) // THREADS * THREADS :]),
     },
     limit=sum_limit,
+    cause=within_a_round,
     costs=("atomic_lanes", "barriers", "traffic_bytes"),
     fills=False,
 )

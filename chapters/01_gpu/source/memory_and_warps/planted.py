@@ -98,6 +98,8 @@ tree_of_one_round = tree("tree_of_one_round", "while step > 0", "while step > 32
 tree_that_replaces = tree("tree_that_replaces", "partial[tid] +=", "partial[tid] =")
 tree_that_skips_rounds = tree("tree_that_skips_rounds", "step //= 2", "step //= 4")
 tree_with_one_neighbour = tree("tree_with_one_neighbour", "partial[tid + step]", "partial[step]")
+tree_of_block_0 = tree("tree_of_block_0", "tid < step", "i < step")
+tree_too_wide = tree("tree_too_wide", "tid < step", "tid + step < 128")
 tree_that_subtracts = tree("tree_that_subtracts", "partial[tid] +=", "partial[tid] -=")
 tree_of_maxima = tree(
     "tree_of_maxima",
@@ -231,6 +233,8 @@ PLANTED = {
         (tree_that_replaces, "takes the place of partial[tid]"),
         (tree_that_skips_rounds, "Every other round is missing"),
         (tree_with_one_neighbour, "add the same number, partial[step]"),
+        (tree_of_block_0, "Only block 0 adds up"),
+        (tree_too_wide, "a thread reads what another one writes"),
         (tree_that_subtracts, "The neighbour is subtracted"),
         (tree_of_maxima, "this is the maximum of each block"),
         (tree_of_one_thread, "requests to load from shared memory"),

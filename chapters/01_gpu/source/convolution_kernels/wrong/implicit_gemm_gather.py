@@ -69,6 +69,24 @@ def taps_turned(row, C, R, S):
     return c, R - 1 - r, S - 1 - s
 
 
+def taps_of_the_example(row, C, R, S):
+    """The lesson's 3 x 3 taps, written out; raises where a channel has more than 9."""
+    return split(row, C, 3, 3)
+
+
+def channel_of_the_example(row, C, R, S):
+    """Its 9 taps alone; raises in the same way."""
+    _, r, s = split(row, C, R, S)
+    return row // 9, r, s
+
+
+def row_of_the_example(row, C, R, S):
+    """Its rows of 3 taps alone."""
+    c, _, _ = split(row, C, R, S)
+    _, r, s = split(row, C, 3, 3)
+    return c, r, s
+
+
 def first_image(col, N, P, Q):
     """Every image is the first."""
     n, p, q = split(col, N, P, Q)
