@@ -209,3 +209,39 @@ def test_two_views_of_one_allocation():
 def last_line(kernel) -> int:
     source, first = inspect.getsourcelines(kernel.py_func)
     return first + len(source) - 1
+
+
+@cuda.jit
+def unlooked(writer, data, count, out):
+    if cuda.blockIdx.x == writer:
+        data[0] = 42
+        cuda.threadfence()
+        cuda.atomic.add(count, 0, 1)
+    else:
+        cuda.atomic.add(count, 0, 1)
+        cuda.threadfence()
+        out[0] = data[0]
+
+
+@cuda.jit
+def looked(writer, data, count, out):
+    if cuda.blockIdx.x == writer:
+        data[0] = 42
+        cuda.threadfence()
+        cuda.atomic.add(count, 0, 1)
+    elif cuda.atomic.add(count, 0, 1) == 1:
+        cuda.threadfence()
+        out[0] = data[0]
+
+
+@pytest.mark.parametrize("writer", [0, 1])
+def test_an_atomic_whose_result_is_thrown_away_orders_nothing_behind_it(writer):
+    arrays = [np.zeros(1, np.int32) for _ in range(3)]
+    found = profile(unlooked, 2, 1, writer, *arrays).hazards
+    assert [one.kind for one in found] == ["race"]
+
+
+@pytest.mark.parametrize("writer", [0, 1])
+def test_an_atomic_that_looks_who_came_first_does(writer):
+    arrays = [np.zeros(1, np.int32) for _ in range(3)]
+    assert not profile(looked, 2, 1, writer, *arrays).hazards

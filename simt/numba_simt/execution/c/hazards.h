@@ -1,8 +1,8 @@
 // Who may touch what, and when.  Two accesses to one granule of memory, at least one of them a
 // write, by different threads, race unless something orders them: a barrier of the block, a syncwarp
 // in which both lanes took part, or a release (fence, then atomic) that the later thread acquired by
-// an atomic on the same address.  The rule looks at order, not at luck: it does not depend on which
-// warp happens to run first.
+// an atomic on the same address whose result it uses.  Barriers are judged by order, not by luck: it
+// does not matter which warp happens to run first.  Atomics are judged by the order they took in this run.
 
 #pragma once
 
@@ -217,9 +217,10 @@ static void touch(Machine *m, Cell *c, Warp *w, int lane, int line, int kind, in
     c->write = mine;
 }
 
-// An atomic takes over what earlier atomics on this address released to this thread, and releases
-// what its last fence covers: its own accesses before, and what is ordered before those.
-static int hand_over(Machine *m, Warp *w, int lane, int line, int allocation, int64_t offset) {
+// An atomic whose result is used takes over what earlier atomics on this address released to this
+// thread: one that never looks cannot know who came first.  Each releases what the thread's last fence
+// covers: its own accesses before, and what is ordered before those.
+static int hand_over(Machine *m, Warp *w, int lane, const Instruction *in, int allocation, int64_t offset) {
     State *s = m->state;
     const int block = allocation < 0 ? w->block->id : -1; // shared memory: each block has its own
     Handover *h = NULL;
@@ -228,7 +229,7 @@ static int hand_over(Machine *m, Warp *w, int lane, int line, int allocation, in
         if (x->allocation == allocation && x->block == block && x->offset == offset) h = x;
     }
     const int mine = w->block->id * s->warps_per_block; // the first warp of this block
-    if (h) {
+    if (h && in->o[ATOMIC_result] != NONE) {
         Clock **known = &w->known[lane];
         if (!*known) *known = calloc(s->n_warps, sizeof **known);
         for (int i = 0; i < s->n_warps; i++)
@@ -239,7 +240,7 @@ static int hand_over(Machine *m, Warp *w, int lane, int line, int allocation, in
         if (!(fence->lanes >> lane & 1)) continue;
         if (!h) {
             if ((int64_t)s->n_handovers * s->n_warps > MAX_CLOCKS)
-                return stop(m, hazard_at(H_too_large, w, lane, line));
+                return stop(m, hazard_at(H_too_large, w, lane, in->line));
             if (s->n_handovers == s->handover_room) {
                 s->handover_room = s->handover_room ? 2 * s->handover_room : 16;
                 s->handovers = realloc(s->handovers, s->handover_room * sizeof *s->handovers);

@@ -51,7 +51,7 @@ static int observe(Machine *m, Warp *w, const Instruction *in, int array, int ki
         1ll << (shared ? m->shared_shift : m->allocations[a->allocation].shift);
     ACTIVE (w->mask) {
         const int same = values ? !memcmp(first + from_first[l], values[l], size) : in->op == OP_ATOMIC_EXCH;
-        if (kind == ATOMIC && hand_over(m, w, l, in->line, shared ? -1 : a->allocation, at[l])) return FATAL;
+        if (kind == ATOMIC && hand_over(m, w, l, in, shared ? -1 : a->allocation, at[l])) return FATAL;
         for (int64_t byte = 0; remembered && byte < size; byte += granule)
             touch(m, cell(m, w, a, at[l] + byte), w, l, in->line, kind, array, at[l] + byte, same);
         if (values) memcpy(first + from_first[l], values[l], size);
