@@ -26,7 +26,7 @@ def kernel_exercise(
     oracle: Callable,
     wrong: Mapping[str, Callable],
     limit: Callable[..., str | None] = lambda profile, kernel, *inputs: None,
-    cause: Callable[..., str | None] = lambda profile, hazard: None,
+    cause: Callable[..., str | None] = lambda profile, hazard, *arguments: None,
     costs: Sequence[str] = (),
     fills: bool = True,
     anywhere: bool = False,
@@ -43,8 +43,8 @@ def kernel_exercise(
     wrong    a function like the oracle for each misconception
     limit    limit(profile, kernel, *inputs) -> a sentence when the numbers are right but the cost
              of the learner's kernel is not
-    cause    cause(profile, hazard) -> a sentence in the place of the machine's advice on a hazard,
-             where the exercise knows better what led to it
+    cause    cause(profile, hazard, *arguments of the kernel) -> a sentence in the place of the
+             machine's advice on a hazard, where the exercise knows better what led to it
     costs    counters shown after success, of the learner's kernel on the largest case
     fills    the kernel must write every element of its outputs, whatever was there before
     anywhere  a warp's requests may touch as many sectors as they like: the text says no such cost
@@ -195,7 +195,7 @@ def launched(
     errors = [hazard for hazard in found.hazards if hazard.severity == "error"]
     if errors:
         first = errors[0]
-        better = cause(found, first)
+        better = cause(found, first, *setup.arguments)
         raise Refused(f"{first.what} {better}" if better else first.sentence)
     return ProfiledLaunch(kernel, setup.arguments, setup.outputs, found)
 

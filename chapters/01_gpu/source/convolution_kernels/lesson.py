@@ -208,15 +208,17 @@ build = check("gpu.implicit_gemm_gather", build)
 
 # %% [markdown]
 # (`device=True` makes a function that kernels may call.)
-#
-# Now lesson 6's tiled kernel: its left factor is `w` as a matrix `[K, C R S]`; its right one would be `cols`, and is `pixel` instead.
-# A block makes a tile of 32 channels `k` by 32 outputs `col`.
 # `pixel_of` takes `pixel` from the kernel that `check` handed on: yours, or ours while yours is wrong.
 
 # %%
 pixel = pixel_of(build)
 
+# %% [markdown]
+# Now lesson 6's tiled kernel: its left factor is `w` as a matrix `[K, C R S]`; its right one would be `cols`, and is `pixel` instead.
+# A block makes a tile of 32 channels `k` by 32 outputs `col`.
 
+
+# %%
 @cuda.jit
 def implicit_gemm(x, w, b, R, S, stride, padding, y):
     w_tile = cuda.shared.array((32, 32), "float32")

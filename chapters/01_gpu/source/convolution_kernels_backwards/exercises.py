@@ -77,7 +77,7 @@ conv2d_dx_kernel = kernel_exercise(
 )
 
 
-MISSED = ("absent_lane", "divergent_barrier", "barrier_after_return")  # kinds of hazards
+MISSED = ("inactive_lane", "divergent_barrier", "uninitialised")  # kinds of hazards
 LONG_SUMS = {  # shapes of x, w and y, stride, padding
     "long sums": ((3, 2, 13, 11), (2, 2, 3, 3), (3, 2, 13, 11), 1, 1),
     "two rounds of threads": ((1, 1, 16, 16), (1, 1, 2, 2), (1, 1, 15, 15), 1, 0),
@@ -98,7 +98,7 @@ def dw_of(dy, x, stride, padding, shape):
     return dw
 
 
-def missed_by_threads(profile: Any, hazard: Any) -> str | None:
+def missed_by_threads(profile: Any, hazard: Any, *arguments: Any) -> str | None:
     """The cause, where only some threads of a block or warp come to `block_sum`."""
     if "block_sum" not in hazard.what or hazard.kind not in MISSED:
         return None

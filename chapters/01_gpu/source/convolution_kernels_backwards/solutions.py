@@ -20,7 +20,8 @@ def conv2d_dx_kernel(dy, w, stride, padding, dx):
     """dy [N, K, P, Q], w [K, C, R, S]  ->  dx [N, C, H, W]; a thread for each pixel"""
     i = cuda.grid(1)
     if i < dx.size:
-        (n, c, h, v), total = place(i, dx), zero
+        n, c, h, v = place(i, dx)
+        total = zero
         for k in range(w.shape[0]):
             for r in range(w.shape[2]):
                 for s in range(w.shape[3]):
@@ -36,7 +37,8 @@ def conv2d_dx_kernel(dy, w, stride, padding, dx):
 def conv2d_dw_kernel(dy, x, stride, padding, dw):
     """dy [N, K, P, Q], x [N, C, H, W]  ->  dw [K, C, R, S]; a block of 128 for each weight"""
     N, _, P, Q = dy.shape
-    (k, c, r, s), share = place(cuda.blockIdx.x, dw), zero
+    k, c, r, s = place(cuda.blockIdx.x, dw)
+    share = zero
     for j in range(cuda.threadIdx.x, N * P * Q, 128):
         share += product(j, k, c, r, s, dy, x, stride, padding)
     total = block_sum(share)

@@ -18,7 +18,6 @@ from labkit_lessons.gpu.memory_and_warps.wrong import transpose_tiled as wrong_t
 from labkit_lessons.gpu.memory_and_warps.wrong.block_sum import ROUNDS, THREADS
 from labkit_lessons.gpu.memory_and_warps.wrong.transpose_tiled import TILE
 
-BARRIERS = 7  # at least, of a block: one for each round of the tree
 MOST_REQUESTS = 80  # of a block for its sum: a tree of another order makes 47
 SECTORS = ("global_load_sectors_per_request", "global_store_sectors_per_request")
 
@@ -102,10 +101,11 @@ def sum_limit(profile: Any, kernel: Any, x: np.ndarray) -> str | None:
     )
 
 
-def within_a_round(profile: Any, hazard: Any) -> str | None:
-    """The cause of a race although there is a barrier for each round."""
+def within_a_round(profile: Any, hazard: Any, x: np.ndarray, total: np.ndarray) -> str | None:
+    """The cause of a race although every warp passes a barrier in each round."""
     of_tree = hazard.kind == "race" and hazard.address.startswith("partial")
-    if not of_tree or profile.counters["barriers"] < BARRIERS:
+    warps = blocks(x.size, THREADS) * THREADS // 32
+    if not of_tree or profile.counters["barriers"] < len(ROUNDS) * warps:
         return None
     return (
         "In one round, a thread reads what another one writes: only threads below `step` may add, "

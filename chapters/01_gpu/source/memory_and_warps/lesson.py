@@ -106,7 +106,7 @@ guesses = {
 #
 # > `row` from the y index and `col` from the x index
 #
-# Most matrix kernels begin so, as your `scale_rows` did.
+# Most matrix kernels begin so.
 # Is it a good rule?
 # The kernels below double the same square matrix, with the two names swapped.
 # In a block of 32 x 8 threads, the 32 lanes of a warp differ in x alone.
@@ -159,7 +159,7 @@ figures.table(["kernel", "a warp's read", "handed out for each byte used"], rows
 #
 # Now the trouble of the transpose is plain: where it reads along rows, it has to write along columns.
 # The way out: a block reads a square **tile** of the matrix along rows into shared memory, turns it there, and writes it along rows, too.
-# By hand, with tiles of 2 x 2:
+# With tiles of 2 x 2:
 #
 # ```
 #  a                            b = a transposed
@@ -333,7 +333,7 @@ print("sum:", np.allclose(total, photos.sum(dtype=float), rtol=1e-4))
 # %% [markdown]
 # ## Measure
 #
-# The three transposes side by side: what each asks for, and how long it took on the H100.
+# The three transposes: what each asks for, and how long it took on the H100.
 # Bank conflicts are passes too many: 4 blocks x 32 warps x 31 = 3,968 for the tile.
 # <!-- holds: tiled.counters["bank_conflicts"] == 4 * 32 * 31 == 3_968 -->
 
@@ -366,10 +366,10 @@ figures.table(["transpose", "asked for each element", "bank conflicts", "on an H
 # With the tile it is 8, yet the H100 was only 2.1 times as fast.
 # <!-- holds: float(rows[0][1]) / float(rows[1][1]) == 4.5 and round(float(rows[0][3]) / float(rows[1][3]), 1) == 2.1 -->
 # One reason: L2 can collect a sector's numbers, and then write it to memory once.
-# And the other 86 % of the naive kernel's speed?
-# It asked for 2,140 GB/s, 64 %: so up to 50 went to bytes that nobody used, the rest to waiting, which we do not count.
+# And the other 86 % of the speed?
+# The naive kernel asked for 2,140 GB/s, 64 %: so up to 50 went to bytes that nobody used, the rest to waiting, which we do not count.
 # <!-- holds: round(36 * 32_768**2 / float(rows[0][3]) / 1e9, -1) == 2_140 and round(36 * 32_768**2 / float(rows[0][3]) / 3_352e9, 2) == 0.64 -->
-# The padding saves no byte, yet made the kernel 1.7 times as fast: passes take time, too.
+# The padding saves no byte, yet made the kernel 1.7 times as fast: passes take time.
 # <!-- holds: tiled.counters["traffic_bytes"] == padded.counters["traffic_bytes"] and round(float(rows[1][3]) / float(rows[2][3]), 1) == 1.7 -->
 #
 # At full speed, 8 bytes for each element take 2.6 ms (predicted), so the padded kernel reaches half of that speed.
@@ -411,6 +411,7 @@ figures.table(["sides change every", "warps that run both sides", "lanes at work
 # <!-- holds: float(counts.lanes_at_work(alternating)) == 50 -->
 # Where whole warps disagree, nothing is lost.
 # <!-- holds: float(counts.lanes_at_work(by_warps)) == 100 -->
+# (For such short sides a compiler may let every lane compute both and pick one: the work is lost all the same.)
 #
 # In your tree, whole warps rest for free while `step` is 64 or 32; from 16 on, one warp works with ever fewer lanes.
 #
@@ -443,8 +444,6 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 # We left out *shuffles*, which add up a warp without shared memory.
 #
 # ## Recap
-#
-# The simplest transpose asks for 36 bytes where 8 would do.
 #
 # - **Keep this rule: let neighbouring lanes touch neighbouring floats, and a request costs 4 sectors instead of 32.**
 #   <!-- holds: good.counters["global_load_sectors_per_request"] == 4 -->

@@ -226,7 +226,7 @@ PLANTED = {
         (transpose_on_the_host, "This is no kernel"),
     ],
     "gpu.block_sum": [
-        (tree_without_barrier, "Race on partial"),
+        (tree_without_barrier, "Some threads are in the next round"),
         (tree_barrier_in_the_if, "Barrier in divergent code"),
         (tree_ends_early, "one round too early"),
         (tree_of_one_round, "ends after its first round"),
