@@ -401,7 +401,7 @@ figures.table(heads, [[*names, *row] for names, row in found.items()])
 # %% [markdown]
 # - In case 1 the hazards alone show the fault.
 #   (*Wrapping index* is only a note on `x[-1]`.
-#   The result is wrong because the machine stopped the launch; on a GPU it would be right.)
+#   The result is wrong because the machine stopped there; a GPU's would be right.)
 #   <!-- holds: "out of bounds" in found["gpu.case_neighbours", "handed in"][1] -->
 # - In case 2 there is no hazard, and only unusual numbers show the fault.
 #   <!-- holds: found["gpu.case_log_sum_exp", "handed in"][:2] == [True, "none"] -->
@@ -434,7 +434,7 @@ figures.guesses(results)
 # ## On trial
 #
 # No claim is on trial here.
-# But lesson 5's verdict on [C31](5_memory_and_warps.ipynb#C31) helped in case 3: what executes is a warp, and even its lanes may part.
+# Lesson 5's verdict on [C31](5_memory_and_warps.ipynb#C31) helped in case 3: what executes is a warp, and even its lanes may part.
 #
 # ### Outside
 #

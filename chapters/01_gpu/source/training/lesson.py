@@ -22,7 +22,7 @@
 #
 # **A step of 0.001 changes a weight of 1 in float32, and is lost in bfloat16, which has half of the bits.**
 # <!-- holds: 1 + np.float32(0.001) != 1 and torch.tensor(1, dtype=torch.bfloat16) + 0.001 == 1 and np.float16(1) + np.float16(0.001) == 1 + 2**-10 -->
-# Lesson 12 counted what 16 bits save, and did not ask what they do to the numbers.
+# Lesson 12 counted what 16 bits save.
 # This lesson asks for the price of three savings: 16 bits, a batch in pieces, and work that overlaps; and for the energy.
 #
 # ## What you will be able to do
@@ -83,7 +83,6 @@ train, test = pytorch.photographs(device)  # 2,000 and 500 of CIFAR-10
 #
 # Of bfloat16's 8 bits one is the 1 before the point, so 7 are left, and the numbers between 1 and 2 lie $1/2^7 = 0.0078$ apart.
 # So $1 + 0.001$ is nearer to 1 than to the next number, $1.0078$, and is rounded to 1.
-# (In float16 they lie 0.00098 apart, and the sum becomes 1.00098.)
 # Now let a weight begin at 0, and add 0.001 a thousand times.
 
 # %% tags=["picture"]
@@ -187,7 +186,7 @@ accumulate = check("gpu.accumulate", accumulate)
 # ## Check
 #
 # Do pieces of 24, 24 and 16 photographs give the real network's gradient for 64?
-# Two other ways to it stand beside them.
+# Beside them stand two other ways.
 # **Checkpointing** keeps only the input of a block (convolution, ReLU, pool), and computes the block again in the backward pass.
 # **Offloading** sends what is kept to the host.
 # For these two, what comes back at one time needs room as well.
@@ -215,7 +214,7 @@ for name, (forward, size, back) in ways.items():
 figures.table(["way", "kept", "comes back at once", "same gradient"], rows)
 
 # %% [markdown]
-# All ways give the same gradient, and each saves memory: of 22.8 MB, checkpointing needs 4.0 + 12.6 = 16.6 MB, and offloading little more than the 8.4 MB that come back.
+# All ways give the same gradient, and each saves memory: of 22.8 MB, checkpointing needs 4.0 + 12.6 = 16.6 MB, and offloading 8.4 MB.
 # <!-- holds: [round(float(row[1]) / 1e6, 1) for row in rows[:3:2]] == [22.8, 4.0] and round(float(rows[2][2]) / 1e6, 1) == 12.6 and round((float(rows[3][1]) + float(rows[3][2])) / 1e6, 1) == 8.4 -->
 # <!-- holds: all(row[3] for row in rows) and all(float(row[1]) + float(row[2]) < float(rows[0][1]) for row in rows[1:]) -->
 # The price of micro-batches is launches, and small kernels use a GPU badly.
@@ -266,7 +265,7 @@ curves(runs)
 # At 0.003, waiting for the first 40 steps makes up for about half of that; at 0.01, for nothing in the end.
 # <!-- holds: 0.25 < (np.mean(runs[0.003, "late from step 40 on"][-40:]) - np.mean(runs[0.003, "waiting"][-40:])) / (np.mean(runs[0.003, "one step late"][-40:]) - np.mean(runs[0.003, "waiting"][-40:])) < 0.75 -->
 # <!-- holds: abs(np.mean(runs[0.01, "late from step 40 on"][-40:]) - np.mean(runs[0.01, "one step late"][-40:])) < 0.1 -->
-# (These are runs from one set of first weights.)
+# (One set of first weights.)
 #
 # Late gradients pay where another processor works meanwhile:
 #
@@ -277,11 +276,11 @@ curves(runs)
 # | Hogwild (Recht et al., NeurIPS 2011) | the steps of several workers, on shared weights | as it happens |
 #
 # On *one* GPU both share the multiprocessors, and there is little to win: by the roofline, the update takes 5 % of a step on a T4, and 4 % on an H200 (predicted).
-# ("Asynchronously" can also mean that the host queues kernels and runs ahead of the GPU: that hides launches, but the kernels still run one after the other.)
+# ("Asynchronously" can also mean that the host runs ahead of the GPU; the kernels still run one after the other.)
 # <!-- holds: round(100 * float(roof_time(t4, convnet.layer_costs(64), only=["update"])) / float(roof_time(t4, convnet.layer_costs(64)))) == 5 -->
 # <!-- holds: round(100 * float(roof_time(hardware.machine("h200"), convnet.layer_costs(64), only=["update"])) / float(roof_time(hardware.machine("h200"), convnet.layer_costs(64)))) == 4 -->
 #
-# What may overlap without changing a number is what needs nothing of the step's results: the *next* input.
+# What needs nothing of the step's results may overlap without changing a number: the *next* input.
 # From **pinned** memory, which stays in its place, the GPU fetches it by itself (`x.pin_memory()`, then `.to("cuda", non_blocking=True)`); on a second **stream**, a queue of work, it does so while kernels run.
 # `feeding.fed`, which you used in lesson 12, does both.
 # Four steps on a T4, in turn and overlapped:
@@ -325,7 +324,7 @@ if device == "cuda":
 # > GPUs are far more energy-efficient than CPUs for training
 #
 # Energy is power times time, so a data sheet promises arithmetic per joule: its peak rate over its power.
-# For a laptop's processor with 6 cores at 15 W (AMD Ryzen 5 5500U, at the base clock of 2.1 GHz, since 15 W do not sustain the highest, 4 GHz), these are $403 / 15 = 27$ GFLOP per joule; for an H200 with tensor cores in 16 bits, $989{,}500 / 700 = 1{,}414$.
+# For a laptop's processor with 6 cores at 15 W (AMD Ryzen 5 5500U, at the base clock of 2.1 GHz), these are $403 / 15 = 27$ GFLOP per joule; for an H200 with tensor cores in 16 bits, $989{,}500 / 700 = 1{,}414$.
 # <!-- holds: round(energy.promised(energy.laptop_at_base_clock(), "fp32") / 1e9) == 27 and round(energy.promised(hardware.machine("h200"), "fp16") / 1e9) == 1_414 -->
 # The table sets the promised gain beside that of the step, with the roofline's time at full published power.
 
@@ -346,7 +345,7 @@ figures.table(heads, table, note)
 # For this network's step the roofline predicts much less: at best 3 times without tensor cores, 5 in TF32, and in 16 bits 6 on a T4 and 9 or 10 on an H200.
 # <!-- holds: [round(row[6]) for row in table[2:5]] == [6, 3, 5] and 9 < table[5][6] < 10 -->
 # There the DRAM sets the time of most layers, and leaves most of the peak unused.
-# Real programs reach only a part of either peak, and a processor with matrix units, such as Intel's AMX, would promise more.
+# Real programs reach only a part of either peak, and a processor with matrix units would promise more.
 # Nothing here was measured on a GPU.
 #
 # How good were your guesses?
@@ -373,8 +372,8 @@ figures.guesses([("sum in bfloat16", sum_guess, reached), ("energy", energy_gues
 #   --format=csv --loop=1
 # ```
 #
-# This power times the seconds of a step would be its energy, measured.
-# We left out 8-bit formats, and several GPUs, which chapter 04 has.
+# Power times the seconds of a step is its energy, measured.
+# We left out 8-bit formats; chapter 04 has several GPUs.
 #
 # ## Recap
 #
