@@ -175,6 +175,7 @@ def curves(runs: Mapping[tuple[float, str], Sequence[float]], window: int = 20) 
         said.append(f"rate {rate}, {last}")
     for rate, axes in panel.items():
         axes.axhline(np.log(10), color="grey", linestyle=":")
+        axes.text(len(smooth), np.log(10), "guessing, ln 10", ha="right", va="bottom", color="grey")
         axes.set(title=f"rate {rate}", xlabel="step", ylabel=f"mean of {window} losses")
         axes.set(ylim=(1.4, 3))
         axes.legend(title="the last 40 on average", frameon=False)

@@ -22,7 +22,7 @@
 #
 # **In a training step, ReLU does 0.3 % of the arithmetic and moves 41 % of the bytes.**
 # <!-- holds: round(100 * flops["ReLU"] / flops.total(), 1) == 0.3 and round(100 * moved["ReLU"] / moved.total()) == 41 -->
-# A GPU is fast at arithmetic, so what it waits for are mostly bytes.
+# A GPU is fast at arithmetic, so it mostly waits for bytes.
 # Which of them need not move?
 #
 # ## What you will be able to do
@@ -120,7 +120,8 @@ print(f"loss {losses[0]:.1f} to {losses[-1]:.1f};", counted(100 * right, "%", "c
 # <!-- holds: right > 0.1 -->
 # But where does the step's time go?
 # PyTorch's profiler records every operation; the table sets each kind's share of the time beside its shares of the bytes and of the arithmetic, as lesson 3 counted them.
-# (With a GPU, the time is that of the kernels, and the picture shows the host that launches them.)
+# (With a GPU, the time is that of the kernels, and the picture shows the host that launches them.
+# Recording slows the step; losses, copies and the update are not in the table.)
 
 # %% tags=["picture", "nbval-ignore-output"]
 x, y = train.images[:64].to(device), train.labels[:64]
@@ -135,7 +136,9 @@ figures.table(heads, recorded_step.shares(recorded.times, batch=64))
 # <!-- holds: flops["pool"] + flops["ReLU"] < 0.01 * flops.total() -->
 # ReLU moves the most bytes, and the pools half as many.
 # <!-- holds: moved["ReLU"] == max(moved.values()) and 0.45 < moved["pool"] / moved["ReLU"] < 0.55 -->
-# On a GPU, bytes should decide.
+# Nor do the bytes explain it, on this processor: compare their columns.
+# On a GPU they should: by the roofline, all of these wait for the memory (predicted).
+# <!-- holds: all(op.flops / float(t4.peak["fp32"]) < (op.bytes_read + op.bytes_written) / float(t4.bandwidth) for cost in convnet.layer_costs(64) if cost.name[:4] in ("relu", "pool") for op in cost.operations) -->
 #
 # ### The update
 #
@@ -244,7 +247,8 @@ figures.table(["layer", "launches in a step"], [*by_layer.items()])
 # %% [markdown]
 # The update runs once for each of the network's 8 arrays of parameters.
 # <!-- holds: by_layer["update"] == len(velocity) == 8 -->
-# (The bias of conv1 is added in the layer `pool1`, by a fused kernel like yours.)
+# Otherwise each gradient has a launch beside that of the forward pass: fc1 has those of its input, its weights and its bias, and conv1 that of its weights alone, since nobody wants the photographs' gradient.
+# (The bias of a convolution is added in the pool's layer, by a fused kernel like yours; the loss is added up by a kernel of its own.)
 #
 # ## Measure
 #
@@ -280,7 +284,8 @@ same, staying = train_on(batches, copy_parameters=False)
 
 # %% [markdown]
 # How many bytes cross the bus in a step, and what would those of the parameters cost in time?
-# The time is predicted from the rate of the bus, PCIe, and stands beside the whole step by lesson 3's roofline, which leaves out launches.
+# We predict the time of the copies from the rate of the bus, PCIe.
+# Beside it stands the whole step by lesson 3's roofline, without launches.
 
 # %%
 print("same losses:", np.allclose(losses, same, rtol=1e-4))
@@ -308,7 +313,8 @@ figures.table(["GPU", "copying the parameters", "the step, at best"], rows)
 # > Mixed precision and kernel fusion reduce memory and time
 #
 # First memory in **mixed precision**: under PyTorch's `autocast`, convolutions and linear layers compute in **bfloat16**, a float32 cut in half (a T4 has float16 instead).
-# The picture shows what each layer keeps for the backward pass of 64 photographs, without the weights; what two layers share counts for the first.
+# The picture shows what each layer keeps for the backward pass of 64 photographs, without the weights.
+# An array that two layers keep, such as the output of relu1 and the input of pool1, is counted once, at the first.
 # Which will not shrink by half?
 #
 # The table below it shows time.
@@ -318,14 +324,15 @@ figures.table(["GPU", "copying the parameters", "the step, at best"], rows)
 
 # %% tags=["picture"]
 x = train.images[:64].to(device)
+SAVED = "adding up what autograd saves"
 full = kept_by_layer(net, x)
 half = kept_by_layer(net, x, sixteen_bits(device))
 both = {}
 for name in full:
-    both[name] = counted(full[name], "B", "`Kept`"), counted(half[name], "B", "`Kept`")
+    both[name] = counted(full[name], "B", SAVED), counted(half[name], "B", SAVED)
 figures.pairs(both, ("float32", "16 bits"), "kept for the backward pass")
-saved = counted(100 * (1 - half.total() / full.total()), "%", "`Kept`")
-print("autocast saves", saved, "of", counted(full.total(), "B", "`Kept`"))
+saved = counted(100 * (1 - half.total() / full.total()), "%", SAVED)
+print("autocast saves", saved, "of", counted(full.total(), "B", SAVED))
 convolutions = [cost for cost in convnet.layer_costs(64) if "conv" in cost.name]
 kinds = [("t4", "fp32"), ("t4", "fp16"), ("h200", "fp32"), ("h200", "tf32"), ("h200", "fp16")]
 times = {}
@@ -343,6 +350,7 @@ figures.table(["GPU", "format", "convolutions, at best"], [[*kind, times[kind]] 
 #
 # Next, fusion: bias, ReLU and pool after conv1, of two photographs.
 # The bytes are those that each kernel must move even through a perfect cache, and the time is these bytes over the bandwidth of a T4's DRAM.
+# The last column is what the whole network keeps for its backward pass, with PyTorch's separate layers and with the course's fused kernels.
 # `torch.compile` fuses by itself: below the table are the loops that it would run on a CPU.
 # What do they write to memory and read again?
 
@@ -357,8 +365,9 @@ rows = []
 for name, profiles, whole in (("three kernels", three, theirs), ("one kernel", one, ours)):
     number = separate_kernels.moved(profiles)
     time = predicted(float(number) / float(t4.bandwidth), "s", "its bandwidth")
-    _, kept = gradient_and_kept(whole, whole, train.images[:4].to(device), train.labels[:4])
-    rows.append([name, number, time, counted(kept, "B", "`Kept`")])
+    x4, y4 = train.images[:4].to(device), train.labels[:4]
+    _, kept = gradient_and_kept(whole, whole, x4, y4)  # a network, and its forward pass
+    rows.append([name, number, time, counted(kept, "B", SAVED)])
 figures.table(["", "moved", "time on a T4", "the network keeps, 4 photographs"], rows)
 after_conv = lambda x, b: torch.max_pool2d(torch.relu(x + b[:, None, None]), 2)
 print(inductor.compiled_loops(after_conv, torch.from_numpy(x), torch.from_numpy(b)))
@@ -380,7 +389,7 @@ print(inductor.compiled_loops(after_conv, torch.from_numpy(x), torch.from_numpy(
 # The times are predictions; none was measured on a GPU.
 # <!-- holds: round(4 * (1 - float(rows[1][3]) / float(rows[0][3]))) == 1 and round(4 * (1 - float(rows[1][1]) / float(rows[0][1]))) == 3 -->
 #
-# By the roofline, convolutions in 16 bits take 5 times less on a T4; on an H200 8 times less than on its ordinary cores, but only half as long as in TF32.
+# By the roofline, convolutions in 16 bits take 5 times less on a T4; on an H200 they take an eighth of the time of its ordinary cores, and still half of the time of TF32.
 # <!-- holds: round(float(times["t4", "fp32"]) / float(times["t4", "fp16"])) == 5 -->
 # <!-- holds: round(float(times["h200", "fp32"]) / float(times["h200", "fp16"])) == 8 -->
 # <!-- holds: round(float(times["h200", "tf32"]) / float(times["h200", "fp16"])) == 2 -->
@@ -427,7 +436,7 @@ figures.guesses(results)
 #
 # Bytes are the roofline's bound for pooling, ReLU and the update; parameters stay on the GPU, and only the input travels.
 #
-# **The rule to keep: what a kernel writes and the next one reads costs two passes over the array; bias, ReLU and pool need 5.25 in three kernels, and 1.25 in one.**
+# **The rule to keep: what a kernel writes and the next one reads crosses the memory twice, written once and read once; bias, ReLU and pool move 5.25 arrays in three kernels, and 1.25 in one.**
 #
 # ## Quiz
 #

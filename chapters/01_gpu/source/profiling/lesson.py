@@ -21,7 +21,7 @@
 # # Profiling
 #
 # **Three kernels with right results and without a hazard.
-# The first makes 64 times as many atomic additions as it needs, the second computes in float64 unseen, and the third leaves three quarters of a multiprocessor empty.**
+# The first makes 64 times as many atomic additions as it needs, the second computes in float64 unseen, and the third asks for more room than it uses.**
 # Where do you look, when no result shows it?
 #
 # ## What you will be able to do
@@ -96,7 +96,7 @@ zero = np.float32(0)
 # Additions to one address wait for each other, in the L2 cache.
 # A thread that first adds up its column in a register makes only one addition for the column, so two in all.
 #
-# In the kernel, a block of 32 threads adds up a piece of 64 rows and 32 columns; its lanes share the rows.
+# In the kernel, a block of 32 threads adds up a piece of 64 rows and 32 columns: lane $t$ takes rows $t$ and $t + 32$ of the piece, and walks along each.
 # The author writes: "Right for all sizes, no hazard.
 # Is it fast?"
 # The picture shows which sectors the first request for `dy` touches, and which the first atomic addition.
@@ -201,7 +201,7 @@ compiled.report(handed_in_gelu, a, b)
 
 # %% [markdown]
 # The row `fp64` counts float64 instructions, in a kernel of float32 arrays.
-# Numba types as NumPy does with arrays of one element:
+# Numba gives each result a type by the types of both operands; a Python `-1.702` is float64 there, and a `1` is int64:
 #
 # | operation | result |
 # |---|---|
@@ -211,6 +211,7 @@ compiled.report(handed_in_gelu, a, b)
 #
 # So the suspects are the product and the sum; the exponential and the quotient may only pass float64 on.
 # Two experiments leave out one of them each.
+# (The last column counts additions, multiplications and divisions; the exponential is not among them.)
 
 
 # %%
@@ -295,7 +296,7 @@ print("y within 0.00001:  ", np.abs(y - exact).max() < 1e-5)
 # The last kernel subtracts from each row its mean.
 # A block keeps its row in shared memory, so that every number is read from global memory once.
 # The author writes: "I took room for 12,000 columns, to be safe."
-# The rows here have 1,024.
+# The rows here have 2,048.
 
 
 # %%
@@ -325,7 +326,7 @@ def make(room):
 # The experiment halves one demand at a time: where more blocks fit, there is the culprit.
 
 # %% tags=["picture"]
-table, centred = np.random.default_rng(5).normal(size=(2, 4, 1024)).astype(np.float32)
+table, centred = np.random.default_rng(5).normal(size=(2, 4, 2048)).astype(np.float32)
 registers, shared = compiled.demand(make, 12_000, table, centred)
 demands = {
     "as handed in": (registers, shared, 128),
@@ -373,10 +374,11 @@ peak = hardware.machine("t4").peak
 slower = float(peak["fp32"]) / float(peak["fp64"])
 instructions = compiled.float64(handed_in_gelu, a, b)[0]
 one_of_three = predicted((2 + slower) / 3, "times", "the data sheet")
-results = [("one of three in float64", float64_guess, one_of_three)]
-results.append(("48,000 bytes", occupancy_guess, fits["as handed in"].share))
+results = []
 if instructions:  # where there is a compiler
     results.append(("one line in float64", instructions_guess, instructions))
+results.append(("one of three in float64", float64_guess, one_of_three))
+results.append(("48,000 bytes", occupancy_guess, fits["as handed in"].share))
 figures.guesses(results)
 
 # %% [markdown]
@@ -385,15 +387,14 @@ figures.guesses(results)
 #
 # So does the activation take no longer than a copy?
 # A T4's DRAM moves 320 GB/s, so the 8 bytes of an element, 4 read and 4 written, take 8 / 320 = 0.025 ns.
-# Its float64 units do 127 instructions in a nanosecond, so the line's 24 take 24 / 127 = 0.19 ns: more than seven times as long as the copy (predicted, from the data sheet).
+# Its float64 units do 254 GFLOP/s; with 2 FLOP in an instruction, these are 127 instructions in a nanosecond, and the line's 24 take 24 / 127 = 0.19 ns: more than seven times as long as the copy (predicted, from the data sheet).
 # <!-- holds: instructions is None or float(instructions) == 24 -->
 # <!-- holds: 7 < 24 / (float(hardware.machine("t4").peak["fp64"]) / 2) / (8 / float(hardware.machine("t4").bandwidth)) < 8 -->
 # In float32, the exponential takes some ten instructions, and the copy sets the time.
 # One of the ten goes to the **XU**, the unit of an SM for reciprocals, roots and powers of two.
-# (A profile's counter `special` counts calls of math functions instead; a division, which is no call, begins with a reciprocal from the XU.)
 #
 # The third guess, by hand: a block needs 48,000 + 4 bytes and CUDA's 1,024, in all 49,028.
-# Of these 228 · 1,024 = 233,472 bytes hold four, with 16 of 64 warps: 25 %.
+# An SM's 228 · 1,024 = 233,472 bytes hold four such blocks, so 16 of 64 warps: 25 %.
 # <!-- holds: 233_472 // 49_028 == 4 and float(fits["as handed in"].share) == 25 -->
 # **What runs out first decides, and only needing less of it helps.**
 # (Lesson 7 showed the other side: a kernel with much work in each thread needs few warps.)
@@ -401,7 +402,7 @@ figures.guesses(results)
 # ## On trial
 #
 # No claim is on trial here.
-# But lesson 5's verdict on C34 helped in case 1, where lanes walked along rows instead of beside each other.
+# But lesson 5's verdict on [C34](5_memory_and_warps.ipynb#C34) helped in case 1, where lanes walked along rows instead of beside each other.
 #
 # ### Outside
 #
@@ -424,7 +425,7 @@ figures.guesses(results)
 # | float64, int64 | the compiler's report | source, hazards, sectors |
 # | shared memory runs out | occupancy and what limits it | result, hazards, counters |
 #
-# **The rule to keep: before you time a float32 kernel, count: 4 sectors for a request, at least 16 elements for an atomic addition, 0 float64 instructions, and on an H200 at most 228 / 16 = 14 KiB of shared memory for a block of 4 warps.**
+# **The rule to keep: before you time a float32 kernel, count: 4 sectors for a request, at least 16 elements for an atomic addition, 0 float64 instructions, and on an H200 at most 13 KiB of your own shared memory for a block of 4 warps (228 / 16 = 14.25, of which CUDA keeps 1).**
 #
 # ## Quiz
 #

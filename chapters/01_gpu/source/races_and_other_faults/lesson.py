@@ -21,8 +21,8 @@
 # # Races and other faults
 #
 # **Three kernels were handed in.
-# Each gave the right result whenever its author ran it, and each is wrong.**
-# Numba's own examples had such a kernel: you will meet its fault in a minute.
+# Each passed its author's tests, and each is wrong.**
+# Numba's own examples had such a kernel.
 # How do you find a fault that no result shows?
 #
 # ## What you will be able to do
@@ -114,17 +114,18 @@ print(report.hazards[0])
 # %% [markdown]
 # The last thread of block 1 reads `x[64]`, and `x` ends at 63.
 # <!-- holds: report.hazards[0].kind == "out_of_bounds" and numbers.size == 64 -->
-# Such a mistake is called a **hazard**: the program asks for something that nothing promises.
+# That is a **hazard**: the program relies on something that nobody guarantees, here on memory behind the array.
 # The SIMT machine stops there.
 # A GPU reads on, and gets whatever lies behind the array in memory; since nobody uses it, the result is right.
 # But where no memory of the program lies there, the launch ends with an error.
 #
-# Numba's example *laplace2d* (`examples/laplace2d` in its repository) did the same in two dimensions: in the version with shared memory, the line that fetches the right neighbour tests the row's number where the column's is meant.
-# So in the last column it reads what stands behind the end of the row, into a place of the tile that nobody reads.
+# Numba's example `examples/laplace2d` did the same in two dimensions: in the version with shared memory, the line that fetches the right neighbour tests the row's number where the column's is meant.
+# So in the last column it reads behind the end of the row, into a place of the tile that nobody reads.
 #
 # **Exercise `gpu.case_neighbours`.**
 # The kernel shall be right for any size from 1 on, with blocks of 32 threads.
 # The threads' own elements are guarded already: write the guards for the two neighbours.
+# (`check` insists on the right one only: `x[-1]` is an element in Numba, but not in CUDA C++.)
 # The barrier stays where all threads come to it.
 
 
@@ -159,7 +160,8 @@ smooth = check("gpu.case_neighbours", smooth)
 # %% [markdown]
 # ### Case 2: the loss that became infinite
 #
-# Hazards are seen in the order of accesses and in their places, never in the numbers: the next kernel has none.
+# A hazard is a matter of which place is accessed, and in which order; it never looks at the numbers.
+# The next kernel has a fault, and no hazard.
 # The loss of image $n$ (the cross-entropy) needs one number from its $K$ scores:
 #
 # $$\ell_n = \log \sum_k e^{x_{kn}}$$
@@ -173,7 +175,7 @@ smooth = check("gpu.case_neighbours", smooth)
 #
 # $$\log \sum_k e^{x_{kn} + c} = c + \log \sum_k e^{x_{kn}}$$
 #
-# If $c$ is added to all scores, the sum has as many terms as before, so rounding cannot become worse, but the numbers become larger.
+# If $c$ is added to all scores, the sum has as many terms as before, so the errors of adding stay as small as before, relative to the sum; only the numbers become larger.
 # The next cell counts for how many of 300 images the law holds.
 
 
@@ -199,7 +201,7 @@ for c in (-1000, -200, -80, 0, 80, 200, 1000):
 figures.table(["added to all scores", "the law holds for", "the first result", "hazards"], rows)
 
 # %% [markdown]
-# This is a cliff, at both ends, so rounding is not the culprit.
+# A cliff at both ends: rounding is not the culprit.
 # <!-- holds: [int(row[1]) for row in rows] == [0, 0, 300, 300, 300, 0, 0] and all(row[3] == 0 for row in rows) -->
 # The largest float32 is about $3.4 \cdot 10^{38}$, and $e^{89}$ is already larger; $e^{-200}$ becomes 0, whose logarithm is $-\infty$.
 # Random scores come near neither end.
@@ -278,7 +280,7 @@ def handed_in_row_max(x, top):
 
 
 # %% [markdown]
-# Run it 100 times on five rows of 64, and look at the hazards of the last run.
+# Run it 100 times on five rows of 64, and look at the last run's hazards.
 
 # %%
 five_rows = np.random.default_rng(2).normal(size=(5, 64)).astype(np.float32)
@@ -346,7 +348,7 @@ row_max = check("gpu.case_row_max", row_max)
 # ## Check
 #
 # Do the last two kernels serve the real network?
-# They get its scores for 100 test photographs, and then the same scores a hundred times larger.
+# They get its scores for 100 photographs, then the same scores a hundred times larger.
 # The loss of an image is $\ell_n$ minus the score of its right class, and a label is right if its score is the row's maximum.
 # The kernels *in use* are yours, or ours until yours are right.
 
@@ -373,7 +375,7 @@ for factor in (1, 100):
 figures.table(["scores x", "kernels", "loss", "loss in float64", "labels right"], table)
 
 # %% [markdown]
-# The kernel handed in loses 15 right labels of 100: ten scores are a length at which its tree forgets places.
+# With the kernel handed in, 15 fewer labels of 100 count as right: ten scores are a length at which its tree forgets places.
 # <!-- holds: float(table[1][4]) - float(table[0][4]) == 15 and lost[9].any() -->
 # With large scores its loss is infinite, and the repaired one agrees with float64.
 # <!-- holds: np.isinf(table[2][2]) and table[3][2] == table[3][3] -->
@@ -381,7 +383,7 @@ figures.table(["scores x", "kernels", "loss", "loss in float64", "labels right"]
 # ## Measure
 #
 # Which evidence finds which fault?
-# Try all six kernels in three ways: by the result on the author's data, by the hazards on the same data, and by the results in all cases of our check, which have other sizes and other numbers.
+# Try all six kernels by the result on the author's data, by the hazards there, and by the results in all cases of our check, with other sizes and numbers.
 
 # %%
 cases = {
@@ -397,9 +399,10 @@ heads = ["case", "kernel", "author's data right", "hazards there", "cases right"
 figures.table(heads, [[*names, *row] for names, row in found.items()])
 
 # %% [markdown]
-# - In case 1 the hazard alone shows the fault.
-#   (Here the result is wrong too, since the machine stopped the launch; on a GPU it would have been right.)
-#   <!-- holds: found["gpu.case_neighbours", "handed in"][1] == "out of bounds" -->
+# - In case 1 the hazards alone show the fault.
+#   (*Wrapping index* is only a note on `x[-1]`.
+#   The result is wrong because the machine stopped there; a GPU's would be right.)
+#   <!-- holds: "out of bounds" in found["gpu.case_neighbours", "handed in"][1] -->
 # - In case 2 there is no hazard, and only unusual numbers show the fault.
 #   <!-- holds: found["gpu.case_log_sum_exp", "handed in"][:2] == [True, "none"] -->
 # - In case 3 the hazard shows the race, and unusual sizes show the lost places.
@@ -420,7 +423,7 @@ results.append(("half of the length", length_guess, lucky))
 figures.guesses(results)
 
 # %% [markdown]
-# Only five lengths are right, 1, 2, 4, 8 and 16: the powers of two, which halve without a remainder.
+# Only 1, 2, 4, 8 and 16 are right: the powers of two, which halve without a remainder.
 # <!-- holds: [len(places) for places in lost if not places.any()] == [1, 2, 4, 8, 16] -->
 # For 12 columns the distances are 6, 3 and 1.
 # After the second round, places 0 to 2 hold what is left, but the last round looks at 0 and 1 alone.
@@ -431,7 +434,7 @@ figures.guesses(results)
 # ## On trial
 #
 # No claim is on trial here.
-# But lesson 5's verdict on C31 helped in case 3: what executes is a warp, and even its lanes may part.
+# Lesson 5's verdict on [C31](5_memory_and_warps.ipynb#C31) helped in case 3: what executes is a warp, and even its lanes may part.
 #
 # ### Outside
 #
@@ -443,7 +446,7 @@ figures.guesses(results)
 # numba-simt my_script.py
 # ```
 #
-# Of our three cases, both report the first (`memcheck` where the array is an allocation of its own) and the third; none finds the infinite loss or the lost places.
+# Of our three cases, both report the first (`memcheck` where the array is an allocation of its own) and the third; neither finds the infinite loss or the lost places.
 # For the loss, PyTorch has `torch.logsumexp`.
 # We left out races between blocks, which only atomic operations or another launch can order.
 #
@@ -456,7 +459,7 @@ figures.guesses(results)
 # | race | hazards | 100 right results |
 # | lost places | a probe for each place, all sizes | hazards, good sizes |
 #
-# **The rule to keep: a hundred right results prove no order; judge order and places by hazards, and numbers by at least five sizes (1, a prime, one below a block, one above, several blocks) and by values at both ends of the range.**
+# **The rule to keep: a hundred right results prove no order; judge order and bounds of accesses by hazards, and numbers by five sizes (1, a prime, one below a block, one above, several blocks) and by values at both ends of the range.**
 #
 # ## Quiz
 #

@@ -49,6 +49,7 @@ scaled_step = exercise(
         wrong_step.multiplied,
         wrong_step.rate_divided_only,
         wrong_step.divided_in_float16,
+        wrong_step.stepped_in_float16,
         wrong_step.never_skipped,
         wrong_step.only_the_bad_skipped,
         wrong_step.bad_as_largest,

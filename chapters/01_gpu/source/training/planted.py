@@ -16,6 +16,7 @@ as_it_came = scaled("as_it_came", WIDE, "g.astype(np.float32)")
 scaled_again = scaled("scaled_again", WIDE, "g.astype(np.float32) * scale")
 unscaled_twice = scaled("unscaled_twice", "lr * wide", "lr / scale * wide")
 in_sixteen_bits = scaled("in_sixteen_bits", WIDE, "(g / np.float16(scale)).astype(np.float32)")
+step_in_sixteen_bits = scaled("step_in_sixteen_bits", "lr * wide", "lr * g / scale")
 stepped_in_any_case = scaled("stepped_in_any_case", f"if {FINITE}:", "if True:")
 bad_ones_left_out = scaled(
     "bad_ones_left_out",
@@ -155,6 +156,7 @@ PLANTED = {
         (scaled_again, "multiplied by the scale once more"),
         (unscaled_twice, "The scale is taken off twice"),
         (in_sixteen_bits, "The division is made in float16"),
+        (step_in_sixteen_bits, "meet in float16"),
         (stepped_in_any_case, "The step is made in any case"),
         (bad_ones_left_out, "Only the weights whose own gradient"),
         (bad_ones_replaced, "replaced by"),

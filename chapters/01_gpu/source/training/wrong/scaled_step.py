@@ -59,6 +59,12 @@ def divided_in_float16(p, g, scale, lr):
 
 
 @quiet
+def stepped_in_float16(p, g, scale, lr):
+    """The rate is multiplied first, and all in float16."""
+    return if_finite(g, p - (lr * g / scale).astype(np.float32), p)
+
+
+@quiet
 def never_skipped(p, g, scale, lr):
     """The step is made in any case."""
     return p - lr * unscaled(g, scale)
