@@ -18,9 +18,14 @@ RULE = re.compile(r"\*\*(?:(?:The|A) rule to keep|Keep this rule): (?P<rule>.+?)
 
 def of_lesson(lesson: Lesson) -> list[str]:
     """The rules that a lesson asks to keep, each on one line: mostly one."""
-    texts = [cell.learner for cell in lesson.cells if cell.type == "markdown"]
-    found = [mark["rule"] for text in texts for mark in RULE.finditer(text)]
-    return [one_line(rule[0].upper() + rule[1:]) for rule in found]
+    found = []
+    for cell in lesson.cells:
+        if cell.type != "markdown":
+            continue
+        for mark in RULE.finditer(cell.learner):
+            rule = one_line(mark["rule"])
+            found.append(rule[0].upper() + rule[1:])
+    return found
 
 
 def files(lessons: Sequence[Lesson], config: Config) -> list[GeneratedFile]:

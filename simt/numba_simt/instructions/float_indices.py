@@ -46,7 +46,9 @@ def _assigned(tree: ast.AST, name: str) -> list[ast.expr]:
             found.append(ast.BinOp(ast.Name(name, ast.Load()), node.op, node.value))
         elif isinstance(node, ast.Assign):
             for target in node.targets:
-                found += [value for one, value in _pairs(target, node.value) if _is_name(one, name)]
+                for one, value in _pairs(target, node.value):
+                    if _is_name(one, name):
+                        found.append(value)
     return found
 
 
