@@ -423,9 +423,9 @@ gradient_pictures.table_of_tape(tape, gradient)
 # %% [markdown]
 # **Verdict on C23: holds if the framework writes a second program, the gradient's, before any number is there.**
 # Our machine does not: its tape holds numbers, and the chain rule walks back along them; no formula is derived.
+# Nor does PyTorch, which records operations as they run (its documentation: [*Autograd mechanics*](https://docs.pytorch.org/docs/stable/notes/autograd.html)).
 # The gradient of x is 108, since the loop happened to compute $x^4$.
 # <!-- holds: gradient[0] == 4 * 3**3 == 108 and tape[-1].value == 3**4 -->
-# Nor does PyTorch, which records operations as they run (its documentation: [*Autograd mechanics*](https://docs.pytorch.org/docs/stable/notes/autograd.html)).
 #
 # Other frameworks do: they trace the program first, and derive the second one from it.
 # Theano called this *symbolic differentiation* (Theano 0.8, *Derivatives in Theano*). [`tf.gradients`](https://www.tensorflow.org/versions/r1.15/api_docs/python/tf/gradients) of TensorFlow 1 "constructs symbolic derivatives"; JAX under `jit` traces as well.

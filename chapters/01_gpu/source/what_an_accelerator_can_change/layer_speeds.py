@@ -43,11 +43,26 @@ def highest_roof(
     A layer of `rates` (FLOP/s) that is faster than both peaks shows that neither was the peak:
     then its rate is.
     """
-    peaks = [(machine.peak["fp32"], machine.notes.partition(";")[0]) for machine in (before, after)]
-    peaks += [(rate, f"layer, {name}") for name, rate in rates.items()]
-    peak, reached_by = max(peaks, key=lambda one: float(one[0]))
-    bandwidth = max(before.bandwidth, after.bandwidth, key=float)
-    return replace(before, peak={"fp32": peak}, bandwidth=bandwidth), reached_by
+    peak = before.rate()
+    bandwidth = before.bandwidth
+    reached_by = _work(before)
+    if float(after.rate()) > float(peak):
+        peak = after.rate()
+        reached_by = _work(after)
+    if float(after.bandwidth) > float(bandwidth):
+        bandwidth = after.bandwidth
+    for name, rate in rates.items():
+        if float(rate) > float(peak):
+            peak = rate
+            reached_by = f"layer, {name}"
+    machine = replace(before, peak={"fp32": peak}, bandwidth=bandwidth)
+    return machine, reached_by
+
+
+def _work(machine: Machine) -> str:
+    """What reached its peak: the first of its notes."""
+    first, _, _ = machine.notes.partition(";")
+    return first
 
 
 def _fastest(layer, x, wanted: list) -> float:
