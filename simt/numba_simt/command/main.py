@@ -14,7 +14,7 @@ from numba_simt.errors import KernelError
 from numba_simt.execution.hazards import HazardError
 from numba_simt.reports import json_report, page, sarif, terminal
 from numba_simt.watching.session import WATCHED, Session
-from numba_simt.watching.silencing import Rule, read_rules
+from numba_simt.watching.silencing import Rule, in_vain, read_rules
 from numba_simt.watching.summary import Summary, summarise
 
 USAGE_ERROR = 2
@@ -60,6 +60,7 @@ def _run(given: argparse.Namespace, program: running.Program, rules: Sequence[Ru
         return ending.code
     _note_last_refusal(session, ending)
     summary = summarise(session, program.name, ending, rules, given.strict)
+    summary.notes += in_vain([*summary.findings, *summary.silenced], rules)
     summary.notes += _notes(given, program)
     if given.compare and not ending.interrupted:
         summary.notes.append(compare(program, output.getvalue(), ending.code))

@@ -19,12 +19,12 @@ A line with the comment `# simt: ignore` or `# simt: ignore[race]` is silenced.
 """
 FLAGS = {
     "--strict": "warnings count as errors, and what is legal on newer GPUs only is an error",
-    "--fast": "give up watching a launch after a million instructions in loops, and run it plain: "
+    "--fast": "give up watching a launch that takes longer than about a second, and run it plain: "
     "then only what stops a kernel is found, and what was seen until then",
     "--count": "print counters line by line, of the watched launches",
     "--compare": "run it on Numba's simulator, too, and tell where output or exit code differ",
     "--cpu": "do not mention that there is a GPU; the command never uses one",
-    "--quiet": "print the verdict alone, and nothing if nothing was found",
+    "--quiet": "print the verdict alone; nothing if nothing was found in kernels that were watched",
 }
 VALUES = {
     "--cc": ("X.Y", "compute capability of the GPU that is meant, such as 6.1"),

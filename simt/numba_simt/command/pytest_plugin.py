@@ -20,7 +20,7 @@ from numba_simt.command.surroundings import TARGET, choose_target
 from numba_simt.reports import json_report, sarif, terminal
 from numba_simt.watching.findings import Finding
 from numba_simt.watching.session import WATCHED, KernelRecord, Refusal, Session
-from numba_simt.watching.silencing import Rule, read_rules
+from numba_simt.watching.silencing import Rule, in_vain, read_rules
 from numba_simt.watching.summary import Summary, summarise
 
 KEY = "numba_simt"  # of what a test's report carries
@@ -203,6 +203,7 @@ def pytest_terminal_summary(
                 if key == KEY and getattr(report, "when", "") == "teardown":
                     _unpack(text, session)
     summary = _summary(config, session, "pytest")
+    summary.notes += in_vain(session.findings.values(), config.stash[_rules])
     terminalreporter.section("numba-simt")
     for line in terminal.brief(summary):
         terminalreporter.write_line(line)

@@ -54,7 +54,7 @@ def as_html(summary: Summary) -> str:
 
 def _numbers(summary: Summary) -> Iterator[str]:
     """How much was looked at, and what else is to be known."""
-    yield f"{plural(summary.watched, 'launch')} watched, {summary.plain:,} plain."
+    yield f"{summary.how_launched}."
     if summary.silenced:
         yield f"{plural(len(summary.silenced), 'finding')} silenced."
     yield from summary.notes
@@ -69,7 +69,8 @@ def _kernel(kernel: KernelRecord, findings: Sequence[Finding], shown: set[int]) 
     ]
     columns = profile_table.used_columns(rows, derive(kernel.total)) if kernel.lines else []
     yield f"<h2>{escape(kernel.name)}</h2>"
-    launches = f"{plural(kernel.watched, 'launch')} watched, {kernel.plain:,} plain"
+    part = f"{kernel.in_part:,} watched in part, " if kernel.in_part else ""
+    launches = f"{plural(kernel.watched, 'launch')} watched, {part}{kernel.plain:,} plain"
     yield f'<p class="dim">{escape(shown_path(kernel.file))}:{kernel.line}, {launches}</p><table>'
     yield f"<tr><th></th><th></th>{''.join(f'<th>{escape(c.heading)}</th>' for c in columns)}</tr>"
     for i, (file, line, text) in enumerate(places):

@@ -31,9 +31,12 @@ class Paint:
 def write(summary: Summary, stream: TextIO, quiet: bool = False, counters: bool = False) -> None:
     """Writes the report. `quiet`: the verdict alone, and that only where there is something."""
     paint = Paint(stream)
-    if quiet and not (summary.findings or summary.refusals or summary.ending.code):
+    told = summary.findings or summary.refusals or summary.unwatched or summary.ending.code
+    if quiet and not told:
         return
-    colour = ERROR if summary.failed or summary.refusals else "good"
+    colour = WARNING if summary.unwatched else "good"
+    if summary.failed or summary.refusals:
+        colour = ERROR
     print(f"numba-simt: {paint(colour, summary.verdict)}", file=stream)
     if quiet:
         return
@@ -126,11 +129,7 @@ def rows_of(kernel: KernelRecord) -> list[tuple]:
 
 def _numbers(summary: Summary) -> Iterator[str]:
     """How much was looked at, what was silenced, how the program ended, and notes."""
-    launches = plural(summary.watched + summary.plain, "launch")
-    yield (
-        f"{plural(len(summary.kernels), 'kernel')}, {launches}: {summary.watched:,} watched, "
-        f"{summary.plain:,} plain."
-    )
+    yield f"{plural(len(summary.kernels), 'kernel')}, {summary.how_launched}."
     if summary.plain:
         yield (
             f"The first {summary.launches} launches of each kernel, grid, block and types of "

@@ -46,6 +46,11 @@ class Finding:
         """The file's name as seen from the current folder."""
         return shown_path(self.file)
 
+    @property
+    def lines(self) -> list[int]:
+        """The line, and the other one if there is one."""
+        return [line for line in (self.line, self.other_line) if line is not None]
+
     def same_as(self) -> tuple:
         """Findings that agree in this are one."""
         return self.kind, self.file, self.line, self.other_line, self.kernel

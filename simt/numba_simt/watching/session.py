@@ -13,7 +13,8 @@ from numba_simt.launching.dispatcher import LaunchConfiguration
 from numba_simt.watching.findings import Finding, Launch, finding_of
 
 WATCHED = 3  # launches of each kernel, types of arguments, grid and block
-# Instructions in loops after which `--fast` gives up a watched launch: about a second.
+# After so much `--fast` gives up a watched launch, about a second: instructions in loops, and for
+# each block that begins 64, and the bytes of half of a warp's local memory.
 FAST = 1_000_000
 
 
@@ -25,8 +26,9 @@ class KernelRecord:
     file: str
     line: int
     watched: int = 0
+    in_part: int = 0  # watched at first, and then run again plain, as that took too long
     plain: int = 0
-    given_up: int = 0  # of the plain ones: those that were too long to be watched
+    too_large: int = 0  # of the plain ones: those that took too much memory to be watched
     shapes: int = 0
     unwatched: set[str] = field(default_factory=set)  # arrays too large to be watched
     lines: dict[tuple[str, int], Counter] = field(default_factory=dict)
@@ -133,11 +135,13 @@ class Session:
         try:
             outcome = configuration.execute(program, given, watch=True, partly=True, most=most)
         except (TooLong, MemoryError) as gone:
+            shape.left = 0
             if isinstance(gone, TooLong):
                 self._keep(gone.outcome, shape)
-            shape.left = 0
-            record.plain += 1
-            record.given_up += 1
+                record.in_part += 1
+            else:
+                record.plain += 1
+                record.too_large += 1
             return configuration.execute(program, given)
         record.watched += 1
         record.unwatched |= set(outcome.unwatched)

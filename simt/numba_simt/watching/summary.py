@@ -42,9 +42,26 @@ class Summary:
         return sum(one.watched for one in self.kernels)
 
     @property
+    def in_part(self) -> int:
+        """Launches that were watched at first, and not to the end."""
+        return sum(one.in_part for one in self.kernels)
+
+    @property
+    def unwatched(self) -> list[KernelRecord]:
+        """Kernels of which no launch was watched to the end."""
+        return [one for one in self.kernels if not one.watched]
+
+    @property
     def plain(self) -> int:
-        """Launches that were not."""
+        """Launches that were not watched at all."""
         return sum(one.plain for one in self.kernels)
+
+    @property
+    def how_launched(self) -> str:
+        """`3 launches: 1 watched, 1 watched in part, 1 plain`"""
+        launches = plural(self.watched + self.in_part + self.plain, "launch")
+        part = f"{self.in_part:,} watched in part, " if self.in_part else ""
+        return f"{launches}: {self.watched:,} watched, {part}{self.plain:,} plain"
 
     @property
     def verdict(self) -> str:
@@ -65,7 +82,17 @@ class Summary:
             said, where = ["nothing found"], f" in {plural(len(self.kernels), 'kernel')}"
         if self.refusals:
             where += f", {plural(len(self.refusals), 'refusal')}"
+        if self.unwatched:
+            where += f", {self._how_many_unwatched} watched to the end"
         return ", ".join(said) + where
+
+    @property
+    def _how_many_unwatched(self) -> str:
+        """How many of the kernels were not."""
+        missed, launched = len(self.unwatched), len(self.kernels)
+        if missed < launched:
+            return f"{missed} of {launched} not"
+        return "not" if launched == 1 else "none of them"
 
 
 def plural(count: int, what: str) -> str:
@@ -113,10 +140,15 @@ def _about_launches(session: Session) -> list[str]:
                 f"{one.name}: {names} would need more than 4 GB to remember who touched what. "
                 "Races there were not looked for; all else was."
             )
-        if one.given_up:
+        if one.in_part:
             notes.append(
-                f"{one.name}: {plural(one.given_up, 'launch')} ran plain after all, as watching "
-                "took too long or too much memory."
+                f"{one.name}: watching {plural(one.in_part, 'launch')} was given up, as it took "
+                "too long; what was seen until then is told, and it ran again, plain."
+            )
+        if one.too_large:
+            notes.append(
+                f"{one.name}: {plural(one.too_large, 'launch')} ran plain, as watching took too "
+                "much memory."
             )
     if session.interrupted:
         notes.append(f"Ctrl-C ended {session.interrupted}: what it showed until then is here.")

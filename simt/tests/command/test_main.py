@@ -212,10 +212,35 @@ k[1, 64](x, 1)
 print(x.sum() > 60_000)
 """
     done = command(text, "--fast")
-    assert "1 launch ran plain after all" in done.said and done.out == "True\n"
-    assert "2 launches: 0 watched, 2 plain" in done.said
+    assert "watching 1 launch was given up" in done.said and done.out == "True\n"
+    assert "2 launches: 0 watched, 1 watched in part, 1 plain" in done.said
+    assert done.said.startswith("numba-simt: 1 error in 1 kernel, not watched to the end\n")
     assert done.code == 1 and "error: race" in done.said  # seen until then
     assert "0 plain" in command(text).said
+
+
+def test_what_was_not_watched_to_the_end_is_no_all_clear(command, monkeypatch):
+    monkeypatch.setattr("numba_simt.watching.session.FAST", 50_000)
+    text = """\
+import numpy as np
+from numba import cuda
+@cuda.jit
+def late(x, y):
+    for i in range(60_000):
+        x[cuda.grid(1)] += 1
+    y[0] += 1
+@cuda.jit
+def early(x):
+    x[cuda.grid(1)] = 1
+late[1, 64](np.zeros(64), np.zeros(1))
+"""
+    nothing = "numba-simt: nothing found in 1 kernel, not watched to the end\n"
+    assert command(text, "--fast", "--quiet") == (0, "", nothing)
+    both = command(text + "early[1, 64](np.zeros(64))\n", "--fast").said
+    assert both.startswith("numba-simt: nothing found in 2 kernels, 1 of 2 not watched to the end")
+    twice = command(text + "late[2, 32](np.zeros(64), np.zeros(1))\n", "--fast").said
+    assert "1 kernel, 2 launches: 0 watched, 2 watched in part, 0 plain" in twice
+    assert "1 error in 1 kernel\n" in command(text).said
 
 
 def test_counters_stand_beside_their_lines(command):

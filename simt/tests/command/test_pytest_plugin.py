@@ -114,7 +114,7 @@ def test_each_test_has_its_own_findings(project, processes):
     assert "kernels.py:13: error: out of bounds in `fill`" in end
     assert "2 kernels, 10 launches: 8 watched, 2 plain." in end  # of five alike, three are watched
     told = json.loads((project / "o.json").read_text())
-    assert told["launches"] == {"watched": 8, "plain": 2}
+    assert told["launches"] == {"watched": 8, "watched_in_part": 0, "plain": 2}
     assert json.loads((project / "o.sarif").read_text())["version"] == "2.1.0"
 
 

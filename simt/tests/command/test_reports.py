@@ -148,7 +148,7 @@ def test_json_has_the_documented_keys(command):
     told = json.loads(Path("out.json").read_text())
     assert set(told) == KEYS
     assert (told["exit_code"], told["program_exit_code"], told["failed"]) == (1, 7, True)
-    assert told["launches"] == {"watched": 1, "plain": 0} and done.code == 1
+    assert told["launches"] == {"watched": 1, "watched_in_part": 0, "plain": 0} and done.code == 1
     race = next(one for one in told["findings"] if one["kind"] == "race")
     assert race["line"] == 8 and race["file"].endswith("script.py") and race["text"] in RACY
     (kernel,) = told["kernels"]
