@@ -55,10 +55,14 @@ def _assigned(tree: ast.AST, name: str) -> list[ast.expr]:
 def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
     """Each name or place that an assignment fills, with the part of the value that it gets."""
     sequences = ast.Tuple | ast.List
-    if not (isinstance(target, sequences) and isinstance(value, sequences)):
+    both = isinstance(target, sequences) and isinstance(value, sequences)
+    if not both:
         return [(target, value)]
-    parts = zip(target.elts, value.elts, strict=False)  # of two lengths: refused elsewhere
-    return [pair for one, part in parts for pair in _pairs(one, part)]
+    pairs = []
+    # where their lengths differ, it is refused elsewhere
+    for one, part in zip(target.elts, value.elts, strict=False):
+        pairs += _pairs(one, part)
+    return pairs
 
 
 def _is_name(node: ast.AST, name: str) -> bool:

@@ -200,11 +200,18 @@ def halved_in_place(x, n):
     x[i] = 1
 
 
+@cuda.jit
+def one_of_two(x, n):
+    i, (k, j) = 1, (2, cuda.threadIdx.x / 2)
+    x[i + k + j] = 1
+
+
 FLOATS = {
     half_of_an_argument: r"because the argument `n` is a float; // and %.*: write int\(n // 2\)",
     half_of_the_thread: r"/ always gives a float: `cuda.grid\(1\) / 2` \(in `i`\): use //",
     place_from_data: r"`x\[0\]` \(in `k`\) is an element of an array of floats; .*int\(k // 2\)",
     halved_in_place: r"/ always gives a float: `i / 2` \(in `i`\): use //",
+    one_of_two: r"/ always gives a float: `cuda.threadIdx.x / 2` \(in `j`\): use //",
 }
 
 

@@ -148,7 +148,7 @@ def test_a_wrong_pixel_is_replaced_by_ours(lesson):
     assert wrong != cell
     namespace = lesson.before[cell] | {}
     lesson.execute(wrong, namespace)
-    for code in (lesson.cell(TILED), lesson.cell(TABLE)):
+    for code in map(lesson.cell, ("pixel_of(build)", TILED, TABLE)):
         said = lesson.execute(code, namespace)
     assert verdicts(said) == [True, True]
 
