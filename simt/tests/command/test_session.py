@@ -124,8 +124,11 @@ def the_race(kernel, grid, block, *arguments):
 
 @pytest.mark.parametrize(
     ("grid", "block", "scope", "undefined_on"),
-    [(1, 32, "warp", "compute capability 7.0 and later"), (1, 64, "block", "every GPU")]
-    + [(2, 32, "grid", "every GPU")],
+    [
+        (1, 32, "warp", "compute capability 7.0 and later"),
+        (1, 64, "block", "every GPU"),
+        (2, 32, "grid", "every GPU"),
+    ],
 )
 def test_of_a_lines_races_the_two_threads_farthest_apart_are_shown(
     grid, block, scope, undefined_on
