@@ -50,7 +50,8 @@ class Cures:
         """The cure of a race."""
         here, there = self._accesses(record)
         if not here or not there:
-            return Cure("alias", {})
+            reach = reach_of(self.seen[_lines(record)])
+            return Cure("alias_grid" if reach == "grid" else "alias", {})
         pair = RacingPair(self.flow, here, there, self.seen[_lines(record)])
         if _is_mixed(record):
             return self._beside_an_atomic(pair)

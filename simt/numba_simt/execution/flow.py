@@ -189,6 +189,11 @@ class Flow:
                     found.append((at + 1, end))
         return found
 
+    @property
+    def divergent_branches(self) -> list[Span]:
+        """Those of them that lanes of a warp may take differently."""
+        return [span for span in self.branches if self.ops[span[0] - 1] in ("IF", "ELSE")]
+
     def loop_around(self, *places: int) -> Span | None:
         """The innermost loop that holds all of these instructions."""
         around = (loop for loop in self.loops if all(loop[0] <= p <= loop[1] for p in places))

@@ -58,8 +58,19 @@ def lack_of(pair: RacingPair) -> Lack | None:
         near = flow.within(store, tells[0], {"FENCE_BLOCK"})
         return Lack("fence_block" if near else "fence", places)
     if not flow.within(store, fences[0], BARRIERS):
-        return Lack("tell_after_all", places | {"fence": fences[0]})
-    return Lack("read_after_one", places)
+        alone = _only_who_does(flow, store, tells[0])
+        return Lack("wait" if alone else "tell_after_all", places | {"fence": fences[0]})
+    alone = _only_who_does(flow, load, places["told"])
+    return Lack("wait" if alone else "read_after_one", places)
+
+
+def _only_who_does(flow: Flow, access: int, atomic: int) -> bool:
+    """Whether the atomic is in a branch that lanes take differently, and the access within it.
+
+    Then the same thread does both, and a barrier there would not be passed by all.
+    """
+    around = [(start, end) for start, end in flow.divergent_branches if start <= atomic <= end]
+    return bool(around) and all(start <= access <= end for start, end in around)
 
 
 def _looks_before(flow: Flow, load: int) -> set[int]:

@@ -100,11 +100,8 @@ class RacingPair:
         first, last = self.early, self.late
         if self.loop and self.missing() == (False, True):
             first, last = self.loop
-        for start, end in self.flow.branches:
-            divergent = self.flow.ops[start - 1] in ("IF", "ELSE")
-            if divergent and start <= first and last <= end:
-                return True
-        return False
+        around = self.flow.divergent_branches
+        return any(start <= first and last <= end for start, end in around)
 
 
 def reach_of(seen: set[str]) -> str:

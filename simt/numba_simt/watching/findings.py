@@ -10,6 +10,7 @@ from numba_simt.program import Program
 
 ELEMENTS = 4  # that a finding names
 ERROR, WARNING, NOTE = SEVERITIES = ("error", "warning", "note")
+SCOPES = ("", "warp", "block", "grid")  # the farther apart, the more GPUs it is wrong on
 Place = tuple[int, int, int]
 _NOWHERE = ("out_of_bounds",)  # kinds that are at no element of an array
 
@@ -19,7 +20,8 @@ class Finding:
     """One thing that is wrong, merged over all launches that showed it.
 
     `line` is where it was noticed: of two accesses the later one. `threads` are who did it there,
-    and who did it in `other_line`. `count` is how often it was seen, in `launches` launches.
+    and who did it in `other_line`; of all that were merged, two that are farthest apart, as
+    `scope` says. `count` is how often it was seen, in `launches` launches.
     """
 
     kind: str
@@ -35,6 +37,7 @@ class Finding:
     other_line: int | None
     other_text: str
     threads: list[str]
+    scope: str  # what two threads share: "warp", "block" or "grid"; "" where it is not about two
     launch: str  # the first that showed it
     elements: list[str] = field(default_factory=list)
     count: int = 0
@@ -53,14 +56,29 @@ class Finding:
 
     def same_as(self) -> tuple:
         """Findings that agree in this are one."""
-        return self.kind, self.file, self.line, self.other_line, self.kernel
+        return self.kind, self.file, *sorted(self.lines), self.kernel
 
     def add(self, other: "Finding") -> None:
-        """Takes in what another launch, or another array, showed of the same."""
+        """Takes in what another launch, order or array showed of the same."""
         self.count += other.count
         self.launches += other.launches
-        fresh = [one for one in other.elements if one not in self.elements]
-        self.elements = (self.elements + fresh)[:ELEMENTS]
+        first, then = (self, other) if self.rank >= other.rank else (other, self)
+        fresh = [one for one in then.elements if one not in first.elements]
+        self.elements = (first.elements + fresh)[:ELEMENTS]
+        for name in _EXAMPLE:
+            setattr(self, name, getattr(first, name))
+
+    @property
+    def rank(self) -> int:
+        """The larger, the farther apart the two threads were."""
+        return SCOPES.index(self.scope)
+
+
+# What is shown of one out of many: it belongs together.
+_EXAMPLE = (
+    *("what", "cure", "undefined_on", "guide", "line", "text", "other_line", "other_text"),
+    *("threads", "scope", "launch"),
+)
 
 
 class Launch(NamedTuple):
@@ -106,6 +124,7 @@ def finding_of(hazard: object, launch: Launch) -> Finding:
         other_line=hazard.other_line,
         other_text=_text(program, file, hazard.other_line),
         threads=[_named(one, launch) for one in threads if one],
+        scope=hazard.scope or "",
         launch=str(launch),
         elements=[hazard.address] if hazard.address and hazard.kind not in _NOWHERE else [],
         count=max(1, hazard.count),  # what stops a kernel is not counted by the machine

@@ -9,6 +9,7 @@ import pytest
 
 from numba_simt.command import options
 from numba_simt.command.pytest_plugin import pytest_addoption
+from numba_simt.ops import HAZARDS
 from numba_simt.watching.findings import Finding
 from numba_simt.watching.session import Refusal
 
@@ -36,6 +37,12 @@ def test_the_mended_script_has_none(command):
     done = command(program("mended.py"), file="mended.py")
     assert done.code == 0 and "nothing found in 1 kernel" in done.said
     assert done.out == "[64. 64. 64. 64.] [4]\n"
+
+
+def test_the_page_has_each_kind_and_no_other():
+    table = PAGE.partition("| kind | what it is |")[2].partition("\n\n")[0]
+    rows = [row.split("|")[1] for row in table.splitlines()[2:]]
+    assert sorted(re.findall(r"`(\w+)`", " ".join(rows))) == sorted(HAZARDS)
 
 
 def test_the_page_has_each_option_and_no_other():

@@ -33,6 +33,7 @@ def finding(**changed):
         "other_line": 3,
         "other_text": "y[0] = 1",
         "threads": ["thread 1 of block 0", "thread 2 of block 0"],
+        "scope": "block",
         "launch": "k[1, 32]",
         "elements": ["y[0]"],
         "count": 2,

@@ -99,3 +99,51 @@ def test_strict_fails_for_a_warning_and_a_note_never_does():
         finding.severity = "note"
     assert not summarise(session, "x", strict=True).failed
     assert "note" in summarise(session, "x").verdict
+
+
+@cuda.jit
+def shifted(a, b):
+    i = cuda.grid(1)
+    b[i] = a[i] * 2
+
+
+@cuda.jit
+def two_orders(x):
+    i = cuda.grid(1)
+    x[(i + 1) % x.size] = i
+    x[i] = i
+
+
+def the_race(kernel, grid, block, *arguments):
+    session = Session()
+    with session.looking_on():
+        kernel[grid, block](*arguments)
+    (found,) = (one for one in session.findings.values() if one.kind == "race")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("grid", "block", "scope", "undefined_on"),
+    [
+        (1, 32, "warp", "compute capability 7.0 and later"),
+        (1, 64, "block", "every GPU"),
+        (2, 32, "grid", "every GPU"),
+    ],
+)
+def test_of_a_lines_races_the_two_threads_farthest_apart_are_shown(
+    grid, block, scope, undefined_on
+):
+    memory = cuda.to_device(np.zeros(65))
+    found = the_race(shifted, grid, block, memory[:64], memory[1:])
+    assert (found.scope, found.undefined_on) == (scope, undefined_on)
+    threads = [f"thread {31 if grid == 2 else block // 2 - 1}", f"thread {0 if grid == 2 else 32}"]
+    if scope != "warp":
+        assert sorted(one.partition(" of ")[0] for one in found.threads) == sorted(threads)
+    assert ("no barrier holds for several blocks" in found.cure) == (scope == "grid")
+    assert ("put cuda.syncthreads() between" in found.cure) == (scope != "grid")
+
+
+def test_a_race_that_was_seen_in_both_orders_is_one_finding():
+    found = the_race(two_orders, 2, 64, np.zeros(128, np.int64))
+    assert len(set(found.lines)) == 2 and found.count > 2
+    assert {one.partition(" of ")[2] for one in found.threads} == {"block 0", "block 1"}

@@ -6,6 +6,7 @@ from urllib.parse import urlparse
 
 import numpy as np
 import pytest
+from kernels import cuda
 from kernels.common import PATTERNS
 from kernels.correct import CORRECT
 from kernels.cured import PAIRS
@@ -94,3 +95,40 @@ def test_every_hazard_says_what_where_cure_target_and_section():
         severities = {"error", "warning", "note"}
         assert hazard.severity in severities
     assert len(kinds) >= 10
+
+
+@cuda.jit
+def queue(work, head, out):
+    if cuda.threadIdx.x == 0:
+        k = cuda.atomic.add(head, 0, 1)
+        if k > 0:
+            out[k] = out[k - 1] + work[k]
+        else:
+            out[0] = work[0]
+        cuda.threadfence()
+        cuda.atomic.add(head, 1, 1)
+
+
+@cuda.jit
+def patient_queue(work, head, out):
+    if cuda.threadIdx.x == 0:
+        k = cuda.atomic.add(head, 0, 1)
+        if k > 0:
+            while cuda.atomic.add(head, 1, 0) < k:
+                pass
+            cuda.threadfence()
+            out[k] = out[k - 1] + work[k]
+        else:
+            out[0] = work[0]
+        cuda.threadfence()
+        cuda.atomic.add(head, 1, 1)
+
+
+def test_no_barrier_is_the_cure_where_one_thread_of_each_block_writes_and_tells():
+    ones, head, out = np.ones(4, np.int32), np.zeros(2, np.int32), np.zeros(4, np.int32)
+    found = profile(queue, 4, 32, ones, head, out).hazards
+    assert found and all("let it wait for that in a loop" in one.cure for one in found)
+    assert not any("syncthreads" in one.cure for one in found)
+    head[:] = out[:] = 0
+    assert not profile(patient_queue, 4, 32, ones, head, out).hazards
+    assert out.tolist() == [1, 2, 3, 4]

@@ -8,13 +8,24 @@
 
 #include "machine.h"
 
+// How far apart the two threads were: 0 in one warp, 1 in one block, 2 in two blocks.
+static int apart(const Machine *m, const Hazard *h) {
+    const int32_t per = m->state->warps_per_block;
+    return h->warp == h->other_warp ? 0 : h->warp / per == h->other_warp / per ? 1 : 2;
+}
+
+// Adds one to those that are alike, of which the two threads that were farthest apart are shown.
 static void report(Machine *m, Hazard h) {
     for (int64_t i = 0; i < m->n_hazards; i++) {
         Hazard *old = &m->hazards[i];
         if (old->kind == h.kind && old->line == h.line && old->other_line == h.other_line &&
             old->array == h.array && old->write == h.write && old->other_write == h.other_write) {
-            old->count++;
-            old->seen |= h.seen;
+            h.count = old->count + 1;
+            h.seen |= old->seen;
+            if (h.other_warp >= 0 && apart(m, &h) > apart(m, old))
+                *old = h;
+            else
+                old->count = h.count, old->seen = h.seen;
             return;
         }
     }
