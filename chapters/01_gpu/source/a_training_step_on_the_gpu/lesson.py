@@ -97,7 +97,7 @@ pytorch.network(device)
 # %% [markdown]
 # Show each of the 2,000 photographs twice, 64 in a step.
 # How long does a step take, and does the network learn?
-# (The first step is slow, so the clock starts behind it; `feeding.fed` brings each batch to the device, and lesson 13 tells how.)
+# (The clock starts behind the slow first step; `feeding.fed`, of lesson 13, brings each batch to the device.)
 
 # %% tags=["timing", "nbval-ignore-output"]
 torch.manual_seed(0)  # the same batches in each run
@@ -119,7 +119,7 @@ print(f"loss {losses[0]:.1f} to {losses[-1]:.1f};", counted(100 * right, "%", "c
 # Guessing would be right for 10 %, so it learns.
 # <!-- holds: right > 0.1 -->
 # But where does the step's time go?
-# PyTorch's profiler records every operation; the table sets each kind's share of the time beside its shares of the bytes and of the arithmetic, as lesson 3 counted them.
+# PyTorch's profiler records every operation; the table sets each kind's share of the time beside those of the bytes and the arithmetic, which lesson 3 counted.
 # (With a GPU, the time is that of the kernels, and the picture shows the host that launches them.
 # Recording slows the step; losses, copies and the update are not in the table.)
 
@@ -138,7 +138,7 @@ figures.table(heads, recorded_step.shares(recorded.times, batch=64))
 # <!-- holds: moved["ReLU"] == max(moved.values()) and 0.45 < moved["pool"] / moved["ReLU"] < 0.55 -->
 # Nor do the bytes explain it, on this processor: compare their columns.
 # On a GPU they should: by the roofline, all of these wait for the memory (predicted).
-# <!-- holds: all(op.flops / float(t4.peak["fp32"]) < (op.bytes_read + op.bytes_written) / float(t4.bandwidth) for cost in convnet.layer_costs(64) if cost.name[:4] in ("relu", "pool") for op in cost.operations) -->
+# <!-- holds: all(op.flops / float(hardware.machine("t4").peak["fp32"]) < (op.bytes_read + op.bytes_written) / float(hardware.machine("t4").bandwidth) for cost in convnet.layer_costs(64) if cost.name[:4] in ("relu", "pool") for op in cost.operations) -->
 #
 # ### The update
 #
@@ -179,7 +179,7 @@ sgd_momentum = check("gpu.sgd_momentum", sgd_momentum)
 #
 # $$y_{nkpq} = \max\bigl(0,\; b_k + \max_{r,s \,\in\, \{0,1\}} x_{n,\;k,\;2p+r,\;2q+s}\bigr)$$
 #
-# The four pixels of a window get the same bias, which does not change which of them is largest, so the bias may wait.
+# The bias does not change which pixel of a window is largest, so it may wait.
 # For the window below, the largest pixel is 5: with the bias $-2$ the result is 3, and with $-7$ it is 0.
 #
 # ```
@@ -247,8 +247,8 @@ figures.table(["layer", "launches in a step"], [*by_layer.items()])
 # %% [markdown]
 # The update runs once for each of the network's 8 arrays of parameters.
 # <!-- holds: by_layer["update"] == len(velocity) == 8 -->
-# Otherwise each gradient has a launch beside that of the forward pass: fc1 has those of its input, its weights and its bias, and conv1 that of its weights alone, since nobody wants the photographs' gradient.
-# (The bias of a convolution is added in the pool's layer, by a fused kernel like yours; the loss is added up by a kernel of its own.)
+# Beside the forward pass, each gradient is a launch: fc1 has three, of its input, weights and bias; conv1 has one, since nobody wants the photographs' gradient.
+# (A convolution's bias is the pool's, in a fused kernel like yours; the loss has a sum, too.)
 #
 # ## Measure
 #
@@ -283,8 +283,8 @@ losses, copying = train_on(batches, copy_parameters=True)
 same, staying = train_on(batches, copy_parameters=False)
 
 # %% [markdown]
-# How many bytes cross the bus in a step, and what would those of the parameters cost in time?
-# We predict the time of the copies from the rate of the bus, PCIe.
+# How many bytes cross the bus in a step, and how long would the parameters take?
+# Their time is predicted from the rate of the bus, PCIe.
 # Beside it stands the whole step by lesson 3's roofline, without launches.
 
 # %%
@@ -303,10 +303,9 @@ figures.table(["GPU", "copying the parameters", "the step, at best"], rows)
 # Between two steps nobody on the host needs the parameters; copying them moves 6.55 times as many bytes here, for the same losses.
 # <!-- holds: round(copying.value / staying.value, 2) == 6.55 and np.abs(np.divide(losses, same) - 1).max() < 1e-4 -->
 #
-# So they stay on the GPU, and only the input travels.
 # On an H200, copying them would take longer than the whole step at best.
 # <!-- holds: float(rows[1][1]) > float(rows[1][2]) and float(rows[0][1]) < float(rows[0][2]) -->
-# (They do travel where a GPU's memory cannot hold the velocities as well: ZeRO-Offload keeps those on the host, and updates there.)
+# (ZeRO-Offload, which updates on the host to spare a GPU's memory, does copy them.)
 #
 # ### <a id="C29"></a>C29 on trial
 #
@@ -314,13 +313,12 @@ figures.table(["GPU", "copying the parameters", "the step, at best"], rows)
 #
 # First memory in **mixed precision**: under PyTorch's `autocast`, convolutions and linear layers compute in **bfloat16**, a float32 cut in half (a T4 has float16 instead).
 # The picture shows what each layer keeps for the backward pass of 64 photographs, without the weights.
-# An array that two layers keep, such as the output of relu1 and the input of pool1, is counted once, at the first.
+# An array that two layers keep counts once, at the first.
 # Which will not shrink by half?
 #
 # The table below it shows time.
 # In 16 bits half the bytes move, and **tensor cores** multiply, units for products of small matrices.
 # In between stands **TF32** of newer GPUs: 4 bytes, of which the tensor cores read fewer digits.
-# (PyTorch's convolutions use it by default on an H200; this lesson has switched it off.)
 
 # %% tags=["picture"]
 x = train.images[:64].to(device)
@@ -345,12 +343,10 @@ figures.table(["GPU", "format", "convolutions, at best"], [[*kind, times[kind]] 
 # <!-- holds: all(abs(half[name] / full[name] - 0.5) < 0.02 for name in ("conv1", "conv2", "relu1", "relu2", "relu3")) -->
 # But the pools keep the *place* of each maximum, an int64 of 8 bytes, and fc1 keeps a 16-bit copy of its weights.
 # <!-- holds: half["pool1"] == full["pool1"] and half["fc1"] > full["fc1"] -->
-# From fp32 to fp16, the times of the convolutions fall further than by half, since tensor cores do them.
-# <!-- holds: float(times["t4", "fp16"]) < 0.5 * float(times["t4", "fp32"]) -->
 #
 # Next, fusion: bias, ReLU and pool after conv1, of two photographs.
 # The bytes are those that each kernel must move even through a perfect cache, and the time is these bytes over the bandwidth of a T4's DRAM.
-# The last column is what the whole network keeps for its backward pass, with PyTorch's separate layers and with the course's fused kernels.
+# The last column is what the whole network keeps, with PyTorch's layers or the course's fused kernels.
 # `torch.compile` fuses by itself: below the table are the loops that it would run on a CPU.
 # What do they write to memory and read again?
 
@@ -386,10 +382,11 @@ print(inductor.compiled_loops(after_conv, torch.from_numpy(x), torch.from_numpy(
 # Autocast spared a third of what this network keeps, though nothing of its weights.
 # <!-- holds: round(saved.value) in (31, 32, 33) -->
 # Fusion spared a quarter of what is kept, and three quarters of the bytes after a convolution, but no arithmetic.
-# The times are predictions; none was measured on a GPU.
+# No time was measured on a GPU.
 # <!-- holds: round(4 * (1 - float(rows[1][3]) / float(rows[0][3]))) == 1 and round(4 * (1 - float(rows[1][1]) / float(rows[0][1]))) == 3 -->
 #
 # By the roofline, convolutions in 16 bits take 5 times less on a T4; on an H200 they take an eighth of the time of its ordinary cores, and still half of the time of TF32.
+# <!-- holds: float(times["t4", "fp16"]) < 0.5 * float(times["t4", "fp32"]) -->
 # <!-- holds: round(float(times["t4", "fp32"]) / float(times["t4", "fp16"])) == 5 -->
 # <!-- holds: round(float(times["h200", "fp32"]) / float(times["h200", "fp16"])) == 8 -->
 # <!-- holds: round(float(times["h200", "tf32"]) / float(times["h200", "fp16"])) == 2 -->
@@ -409,7 +406,7 @@ figures.guesses(results)
 
 # %% [markdown]
 # The bus, by hand: 64 photographs are 64 · 3,072 · 4 = 786,432 bytes, and the parameters, twice, 2 · 545,098 · 4 = 4,360,784.
-# So 5,147,216 bytes cross instead of 786,432: 6.55 times as many.
+# These are 5,147,216 bytes instead of 786,432: 6.55 times as many.
 # <!-- holds: staying.value == 64 * 3_072 * 4 == 786_432 and copying.value == 786_432 + 2 * 545_098 * 4 == 5_147_216 -->
 #
 # In 16 bits, half of all would be spared if every kept number were a float.
@@ -429,8 +426,7 @@ figures.guesses(results)
 # ```
 #
 # Of our numbers, they print the time of each operation and the bytes of each copy; the bytes of a kernel are Nsight Compute's (`ncu`).
-# `torch.optim.SGD(..., fused=True)` updates all arrays in few launches.
-# We left out what 16 bits do to the numbers themselves: that is the next lesson's.
+# We left out what 16 bits do to the numbers: see lesson 13.
 #
 # ## Recap
 #
