@@ -170,6 +170,6 @@ def test_the_guesses_meet_the_results(lesson, monkeypatch):
     shown = []
     monkeypatch.setattr(figures, "guesses", shown.extend)
     lesson.again(GUESSES)
-    assert [result.word for *_, result in shown] == ["predicted", "predicted", "compiled"]
+    assert [result.word for *_, result in shown] == ["compiled", "predicted", "predicted"]
     results = [float(result) for *_, result in shown]
-    assert results == pytest.approx([(2 + 8100 / 254.4) / 3, 25, 24])
+    assert results == pytest.approx([24, (2 + 8100 / 254.4) / 3, 25])

@@ -46,7 +46,8 @@ def test_the_author_of_the_first_case_could_not_see_it(lesson):
     y = np.zeros_like(x)
     for size in (64, 65):
         p = profile(handed_in, 2, 32, x[:size], y[:size])
-        assert bool(p.hazards) == (size == 64), "of 65, 64 threads read nothing outside"
+        errors = [hazard for hazard in p.hazards if hazard.severity == "error"]
+        assert bool(errors) == (size == 64), "of 65, 64 threads read nothing outside"
     assert y[1:-1] == pytest.approx((x[:-2] + x[1:-1] + x[2:])[:63] / 3, abs=1e-6)
 
 
