@@ -189,7 +189,7 @@ class Calls(Closures):
         """A call of a device function, with the casts that its signature asks for."""
         signatures = self._signatures_given_to(called)
         if not signatures:
-            return self.inline(node, called.py_func, arguments, named)
+            return self.inline(node, called.py_func, arguments, named, _is_ours(called))
         if named:
             self.refuse(f"`{called.__name__}` has a signature: give its arguments by position.")
         try:
@@ -199,7 +199,7 @@ class Calls(Closures):
         values = []
         for value, kind in zip(arguments, chosen.args, strict=True):
             values.append(self.convert(value, kind) if isinstance(value, Value) else value)
-        value = self.inline(node, called.py_func, values, {})
+        value = self.inline(node, called.py_func, values, {}, _is_ours(called))
         wanted = chosen.return_type
         if wanted is None or not isinstance(value, Value):
             return value
@@ -242,3 +242,8 @@ class Calls(Closures):
         except TypeError as error:
             self.refuse(f"`{name}` takes other arguments: {error}.")
         return handler.method(self, *given, **named)
+
+
+def _is_ours(called: object) -> bool:
+    """Whether it is a function of this package, such as those of numba_simt.random."""
+    return called.py_func.__module__.partition(".")[0] == __name__.partition(".")[0]

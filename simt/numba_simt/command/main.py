@@ -40,9 +40,13 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _check_files(given: argparse.Namespace) -> None:
-    """OSError, before anything runs, where a report could not be written."""
+    """OSError, before anything runs, where a report could not be written; CannotRun for `-`."""
     for form in FILES:
         if path := getattr(given, form):
+            if path == "-":
+                raise running.CannotRun(
+                    f"--{form} - has no file: name one, as stdout is the script's own."
+                )
             Path(path).touch()
 
 
@@ -62,6 +66,7 @@ def _run(given: argparse.Namespace, program: running.Program, rules: Sequence[Ru
     summary = summarise(session, program.name, ending, rules, given.strict)
     summary.notes += in_vain([*summary.findings, *summary.silenced], rules)
     summary.notes += _notes(given, program)
+    summary.has_children = bool(surroundings.about_children())
     if given.compare and not ending.interrupted:
         summary.notes.append(compare(program, output.getvalue(), ending.code))
     _report(given, summary)

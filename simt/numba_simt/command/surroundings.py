@@ -9,6 +9,7 @@ from pathlib import Path
 from numba_simt.errors import UsageError
 
 TARGET = ("NUMBA_SIMT_CC", "NUMBA_SIMT_STRICT")  # variables that the machine reads at each launch
+CAPABILITIES = (3, 5), (12, 1)  # the first and the last one for which a Numba compiles
 _forks = 0
 _watching = False
 
@@ -18,6 +19,12 @@ def choose_target(capability: str | None, strict: bool) -> None:
     if capability:
         if not re.fullmatch(r"\d+\.\d", capability):
             raise UsageError(f"{capability!r} is no compute capability, a number such as 6.1.")
+        first, last = CAPABILITIES
+        if not first <= tuple(map(int, capability.split("."))) <= last:
+            raise UsageError(
+                f"there is no compute capability {capability} that Numba compiles for: give one "
+                f"from {first[0]}.{first[1]} to {last[0]}.{last[1]}."
+            )
         os.environ[TARGET[0]] = capability
     if strict:
         os.environ[TARGET[1]] = "1"

@@ -24,6 +24,7 @@ from numba_simt.execution.structs import (
 from numba_simt.execution.updates import Updates
 
 _SEEN = {SAME_ROUND: "same", IN_WARP: "warp", IN_BLOCK: "block", IN_GRID: "grid"}
+_GENERATOR = ("s0", "s1")  # the fields of a state of numba.cuda.random
 
 
 class Cure(NamedTuple):
@@ -52,6 +53,8 @@ class Cures:
         if not here or not there:
             reach = reach_of(self.seen[_lines(record)])
             return Cure("alias_grid" if reach == "grid" else "alias", {})
+        if self._is_generator(record.array):
+            return Cure("own_state", {})
         pair = RacingPair(self.flow, here, there, self.seen[_lines(record)])
         if _is_mixed(record):
             return self._beside_an_atomic(pair)
@@ -67,6 +70,13 @@ class Cures:
         if pair.reach == "grid":
             return self._between_blocks(pair)
         return self._within_a_block(pair)
+
+    def _is_generator(self, array: int) -> bool:
+        """Whether the array, or the one of which it is a part, holds states of random numbers."""
+        spec = self.at.program.arrays[array]
+        while spec.alias:
+            spec = self.at.program.arrays[spec.alias.array]
+        return spec.dtype.names == _GENERATOR
 
     def in_step_below_volta(self, record: HazardRecord) -> bool:
         """Whether the lanes of a warp, while they ran in lockstep, did this in a known order."""

@@ -20,12 +20,15 @@ STYLE = """
   .error { --mark: #ff8f80; } .warning { --mark: #f0b95a; } .note { --mark: #7fb8e6; }
 }
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 80em; margin: 2em auto; padding: 0 1em; }
-table { border-collapse: collapse; font-size: 13px; } code, td { white-space: pre; }
+table { border-collapse: collapse; font-size: 13px; display: block; overflow-x: auto; }
+code, td { white-space: pre; }
 td, th { padding: 0 0.6em; text-align: right; } td.code { text-align: left; }
 tr.hit td.code { box-shadow: inset 3px 0 var(--mark); }
 article { border-left: 4px solid var(--mark); padding: 0.2em 1em; margin: 0.6em 0; }
-article { background: color-mix(in srgb, var(--mark) 8%, transparent); max-width: 60em; }
-article { text-align: left; white-space: normal; }
+article { background: color-mix(in srgb, var(--mark) 8%, transparent); }
+article { max-width: min(60em, calc(100vw - 7em)); }
+article { text-align: left; white-space: normal; position: sticky; left: 0; }
+article code { white-space: pre-wrap; } article p { overflow-wrap: anywhere; }
 article h3 { margin: 0; font-size: 15px; color: var(--mark); } article p { margin: 0.3em 0; }
 footer, .dim { opacity: 0.75; }
 h2 { margin: 1.6em 0 0.4em; border-bottom: 1px solid var(--line); }
@@ -112,5 +115,6 @@ def _finding(one: Finding) -> str:
     if one.guide:
         parts.append(f'<p><a href="{escape(one.guide)}">{escape(one.guide)}</a></p>')
     seen = f"Seen {plural(one.count, 'time')} in {plural(one.launches, 'launch')}"
-    parts.append(f'<p class="dim">{escape(seen)}, first in {escape(one.launch)}.</p>')
+    seen += f", first in {one.launch}; {', '.join(one.elements)}".rstrip("; ")
+    parts.append(f'<p class="dim">{escape(seen)}</p>')
     return f'<article class="{escape(one.severity)}">{"".join(parts)}</article>'

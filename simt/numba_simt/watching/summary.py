@@ -24,6 +24,7 @@ class Summary:
     ending: Ending = field(default_factory=Ending)
     strict: bool = False  # warnings count as errors
     notes: list[str] = field(default_factory=list)
+    has_children: bool = False  # processes whose launches are not here
 
     @property
     def failed(self) -> bool:
@@ -73,13 +74,14 @@ class Summary:
     def _found(self) -> str:
         counts = Counter(one.severity for one in self.findings)
         said = [plural(counts[one], one) for one in SEVERITIES if counts[one]]
+        here = " in this process" if self.has_children else ""
         places = len({(one.file, one.kernel) for one in self.findings})
         if said:
             where = f" in {plural(places, 'kernel')}"
         elif not self.kernels:
-            return "no kernel was launched" + (", one was refused" if self.refusals else "")
+            return f"no kernel was launched{here}" + (", one was refused" if self.refusals else "")
         else:
-            said, where = ["nothing found"], f" in {plural(len(self.kernels), 'kernel')}"
+            said, where = ["nothing found"], f" in {plural(len(self.kernels), 'kernel')}{here}"
         if self.refusals:
             where += f", {plural(len(self.refusals), 'refusal')}"
         if self.unwatched:

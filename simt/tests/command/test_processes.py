@@ -46,6 +46,9 @@ def test_forked_processes_do_not_report(here):
     assert done.code == 0 and done.out.count("end\n") == 2
     assert done.said.count("numba-simt:") == 1
     assert "A child process was forked" in done.said
+    assert done.said.startswith("numba-simt: nothing found in 1 kernel in this process\n")
+    (here / "forks.py").write_text("from numba import cuda\n" + fork)
+    assert "no kernel was launched in this process" in finished(begin("forks.py")).said
 
 
 def test_processes_of_multiprocessing_do_not_report(here):

@@ -118,6 +118,7 @@ def test_html_has_the_source_with_counters_and_findings_at_their_lines(command):
     assert re.search(r"h\[x\[i\]\] \+= 1 +24 +96 +4 ", words), "8 warps load x and h, store h"
     assert words.index("h[x[i]] += 1") < words.index("script.py:8: error: race")
     assert words.index("script.py:8: error: race") < words.index("all lines")
+    assert "first in count[4, 64]; h[0]" in words
     assert "color-scheme: light dark" in text and "<script" not in text
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from numba_simt import cuda
 from numba_simt.errors import UsageError
+from numba_simt.random import create_xoroshiro128p_states, xoroshiro128p_uniform_float32
 from numba_simt.watching.session import Session
 from numba_simt.watching.summary import summarise
 
@@ -147,3 +148,16 @@ def test_a_race_that_was_seen_in_both_orders_is_one_finding():
     found = the_race(two_orders, 2, 64, np.zeros(128, np.int64))
     assert len(set(found.lines)) == 2 and found.count > 2
     assert {one.partition(" of ")[2] for one in found.threads} == {"block 0", "block 1"}
+
+
+@cuda.jit
+def drawn(states, out):
+    i = cuda.grid(1)
+    out[i] = xoroshiro128p_uniform_float32(states, i % 16)
+
+
+def test_a_race_in_a_function_of_the_library_is_at_the_line_that_calls_it():
+    found = the_race(drawn, 2, 32, create_xoroshiro128p_states(64, seed=1), np.zeros(64, "f4"))
+    assert (found.file, found.text) == (__file__, found.other_text)
+    assert found.text.startswith("out[i] = xoroshiro128p_uniform_float32(")
+    assert "give each thread its own" in found.cure and "cuda.grid(1)" in found.cure
