@@ -143,6 +143,15 @@ def test_a_file_silences(project):
     assert code == 4
 
 
+def test_a_hazard_that_a_test_expects_is_silenced_in_its_line(project):
+    line = "x[cuda.grid(1)] = 1"
+    assert run(project, "--simt", "-k", "test_stopped")[0] == 1
+    (project / "kernels.py").write_text(
+        KERNELS.replace(line, f"{line}  # simt: ignore[out_of_bounds]")
+    )
+    assert run(project, "--simt", "-k", "test_stopped")[0] == 0
+
+
 def test_without_the_option_nothing_is_done(project):
     (project / "kernels.py").write_text("from numba import cuda\ncount = fill = cuda.__name__\n")
     (project / "test_kernels.py").write_text(
