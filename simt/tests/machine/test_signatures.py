@@ -95,7 +95,7 @@ def test_other_objects_name_what_they_lack():
         (cuda.gpus[0], "get_ipc_handle"),
         (cuda.to_device(np.zeros(2)), "sum"),
         (caller(device)[1, 1], "pre_launch_callbacks"),
-        (cuda.stream(), "handle"),
+        (cuda.stream(), "priority"),
         (cuda.event(), "handle"),
         (caller(device).compile((types.float64[::1], types.int64, types.int64)), "inspect_asm"),
         (cuda.mapped_array(2), "__cuda_array_interface__"),
