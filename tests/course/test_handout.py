@@ -361,6 +361,7 @@ READERS = {
     "course/handout/ready.py": "no lesson calls it",
     "distributed/small_training.py": "photographs, or parameter_server",
     "fpga/convnet/hls.py": "no lesson calls it",
+    "gpu/training/pytorch.py": "photographs",
     "tpu/train.py": "cifar10",
 }
 

@@ -56,7 +56,7 @@ def _run(given: argparse.Namespace, program: running.Program, rules: Sequence[Ru
         given.launches or WATCHED, given.fast, bool(given.count or given.html or given.json)
     )
     own = os.getpid()
-    surroundings.count_forks()
+    surroundings.count_children()
     with standing_in(), session.looking_on(), recorded(given.compare) as output:
         ending = running.run(program)
     if os.getpid() != own:

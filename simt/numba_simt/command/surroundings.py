@@ -10,7 +10,9 @@ from numba_simt.errors import UsageError
 
 TARGET = ("NUMBA_SIMT_CC", "NUMBA_SIMT_STRICT")  # variables that the machine reads at each launch
 CAPABILITIES = (3, 5), (12, 1)  # the first and the last one for which a Numba compiles
+ANEW = tuple(f"multiprocessing.popen_{way}" for way in ("spawn_posix", "spawn_win32", "forkserver"))
 _forks = 0
+_known: set[str] = set()  # of ANEW: what was loaded before, and not by the script
 _watching = False
 
 
@@ -35,10 +37,11 @@ def gpu_is_there() -> bool:
     return Path("/dev/nvidia0").exists() or shutil.which("nvidia-smi") is not None
 
 
-def count_forks() -> None:
-    """From now on `about_children` knows of forks; once for a process."""
-    global _forks, _watching
+def count_children() -> None:
+    """From now on `about_children` knows of what is begun; forks are counted once for a process."""
+    global _forks, _known, _watching
     _forks = 0
+    _known = {name for name in ANEW if name in sys.modules}
     if not _watching and hasattr(os, "register_at_fork"):
         os.register_at_fork(before=_count)
     _watching = True
@@ -57,8 +60,7 @@ def about_children() -> list[str]:
         said.append(
             f"{many} forked: launches there ran on the machine, but are not in this report."
         )
-    ways = ("spawn_posix", "spawn_win32", "forkserver")
-    if any(f"multiprocessing.popen_{way}" in sys.modules for way in ways):
+    if any(name in sys.modules and name not in _known for name in ANEW):
         said.append(
             "Child processes were begun anew by multiprocessing: there numba.cuda is not the "
             'machine. Use multiprocessing.get_context("fork"), or launch in this process.'

@@ -47,7 +47,10 @@ def graded(rooms, tmp_path_factory):
     """The rows of a folder with one submission of each kind, by the file's name."""
     folder = tmp_path_factory.mktemp("class")
     submit(
-        folder, "right", TWICE, 'predict("gpu.conv_share", 80, "%")\nquiz("gpu.quiz_bound", "a")'
+        folder,
+        "right",
+        TWICE,
+        'predict("gpu.nudge_digits", 8, "digits")\nquiz("gpu.quiz_mean_loss", "a")',
     )
     submit(folder, "wrong", WRONG + CHECK, text_cell("I think it is because of the bias."))
     for name, statement in TOP_LEVEL.items():
@@ -56,7 +59,12 @@ def graded(rooms, tmp_path_factory):
         body = f"def one_output(x, w, b):\n    {act}\n    return np.sum(x * w) - b\n"
         submit(folder, name, body, CHECK)
     submit(folder, "no_answers", "x = 3\n")
-    submit(folder, "an_empty_lesson", text_cell("nothing"), 'predict("gpu.conv_share", None, "%")')
+    submit(
+        folder,
+        "an_empty_lesson",
+        text_cell("nothing"),
+        'predict("gpu.nudge_digits", None, "digits")',
+    )
     submit(folder, "checked_twice", TWICE, WRONG + CHECK)
     submit(folder, "not_python", "def one_output(:\n", WRONG + CHECK)
     submit(folder, "no_exercise_today", TWICE, 'check("gpu.of_another_year", one_output)')

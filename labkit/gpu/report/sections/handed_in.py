@@ -26,7 +26,9 @@ def implicit_gemm(x, w, b, R, S, stride, padding, y):  # noqa: D103
     w_tile = cuda.shared.array((32, 32), "float32")
     x_tile = cuda.shared.array((32, 32), "float32")
     tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-    (col, k), (K, CRS), total = cuda.grid(2), w.shape, zero
+    col, k = cuda.grid(2)
+    K, CRS = w.shape
+    total = zero
     P, Q, NPQ = y.shape[2], y.shape[3], y.size // K
     for start in range(0, CRS, 32):
         inside = start + ty < CRS and col < NPQ
