@@ -108,6 +108,7 @@ SLOW = (
     "course/test_verify.py",
     "course/test_new.py",
     "course/test_build.py",
+    "course/grading/",
     "fpga/test_simulate.py",
     "fpga/test_timing.py",
     "a_convolution_as_a_stream/test_layer_runs.py",
