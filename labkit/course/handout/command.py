@@ -23,7 +23,7 @@ from labkit.course.handout.pages import (
 )
 from labkit.course.handout.payload import Files, build_wheels, data_file, files_of
 from labkit.course.source.lesson import Lesson
-from labkit.course.teaching.pages import teaching_pages
+from labkit.course.teaching.plans import teaching_pages
 from labkit.files import write_whole
 
 LIST = "handout.json"  # by its place, each file's SHA-256; two, while one replaces the other

@@ -5,8 +5,7 @@ lesson that is written again brings its own. `labkit handout` lays them into the
 
 Modules (written by tools/modules.py):
 
-pages  The teacher's pages of a handout: paths, and a plan for each lesson.
 paths  Which lessons fit into an afternoon, a day, a week or a term: from the headers' minutes
        alone.
-plans  A lesson's plan for its teacher: minutes by section, what cells show, what classes get wrong.
+plans  The teacher's pages of a handout: PATHS.md, and a plan for each lesson.
 """

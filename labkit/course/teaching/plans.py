@@ -1,4 +1,7 @@
-"""A lesson's plan for its teacher: minutes by section, what cells show, what classes get wrong."""
+"""The teacher's pages of a handout: PATHS.md, and a plan for each lesson.
+
+A plan has minutes by section, what cells show, and what classes get wrong.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,9 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from labkit.checks.items import Prediction, Quiz
-from labkit.checks.lesson_files import Texts
+from labkit.checks.lesson_files import LessonFiles, Texts
+from labkit.course import TEXTS, folders
+from labkit.course.config import Config
 from labkit.course.notebook import Notebook, source_of, tags_of
 from labkit.course.source.lesson import Lesson, LessonCell
+from labkit.course.teaching import paths
 
 HEADING = re.compile(r"^###? (?:<a [^>]*></a>)?(.+)$", re.MULTILINE)
 WORDS = 200  # read in a minute
@@ -145,3 +151,26 @@ def _question(item: Texts | Prediction | Quiz) -> list[str]:
 def one_line(text: str) -> str:
     """A text without line breaks."""
     return " ".join(text.split())
+
+
+def teaching_pages(config: Config, lessons: Sequence[Lesson]) -> dict[str, bytes]:
+    """By their places: PATHS.md, of all lessons of the course, and each one's plan."""
+    texts = TEXTS["teaching"]
+    found = {"PATHS.md": paths.page(lessons, texts["paths"])}
+    for lesson in lessons:
+        stored = lesson.notebook("solution")
+        if not stored.is_file():
+            continue
+        solved = Notebook.read(stored, config.relative(stored))
+        items = items_of(lesson)
+        place = paths.plan_of(lesson)
+        found[place] = page(lesson, items, solved, texts["plan"])
+    return {place: text.encode() for place, text in found.items()}
+
+
+def items_of(lesson: Lesson) -> list:
+    """What the lesson's file of texts has; none of its modules is imported."""
+    parts = folders.parts(lesson.path)
+    package = folders.module_of(lesson.path)
+    files = LessonFiles(f"{package}.exercises", parts.texts, parts.solutions)
+    return files.items()

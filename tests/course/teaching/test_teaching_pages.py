@@ -7,7 +7,7 @@ import pytest
 from labkit.course.catalogue import Course
 from labkit.course.config import config
 from labkit.course.teaching import paths, plans
-from labkit.course.teaching.pages import teaching_pages
+from labkit.course.teaching.plans import teaching_pages
 
 LESSONS = Course(config()).lessons()
 PAGES = teaching_pages(config(), LESSONS)
