@@ -1,4 +1,4 @@
-"""The Colab replica: does the course install and run on the versions that Colab publishes?
+"""The Colab replica: do the handouts run on the versions that Colab publishes?
 
     make colab-check                     all three images
     make colab-check ARGS="cpu tpu"      some of them
@@ -9,11 +9,12 @@ uv looks for Python 3.13 or fetches it, unless --python names one; the environme
 build/colab/, and stay there with --keep.
 
 For each image a Python 3.13 environment gets what Colab has preinstalled (tests/colab/IMAGE.txt).
-Then each chapter's set-up cell installs labkit there, as it does for Colab's users, but from the
-wheels of this folder; then the chapter's extra is installed with those versions as constraints. No
-preinstalled package may change. For chapter 3 pynq's own selftest runs on a virtual board. Then
-every lesson and its solution runs to the end on that stack. One line per step; the exit code is 1
-when anything failed.
+Then `labkit handout` writes every lesson, the learner's notebook and the solved one, and each runs
+to its end there, from a folder with nothing else, as Colab would run it: its own first cell brings
+labkit, the chapter's packages, and data from the class's folder. No preinstalled package may
+change. Then pynq's own selftest runs on a virtual board, and each chapter's set-up cell, which is
+for a course with a public address, installs labkit from wheels. One line per step; the exit code is
+1 when anything failed.
 """
 
 import argparse
@@ -25,18 +26,18 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import wheels
 from lock import ROOT, uv_compile
 
-from labkit.course.config import Config
-from labkit.course.handout.payload import build_wheels
+from labkit.course.config import Config, config
+from labkit.course.handout.command import handout
 from labkit.course.source.twins import setup_cell
 
 IMAGES = ("cpu", "gpu", "tpu")
 PLATFORM = "x86_64-manylinux_2_35"  # Ubuntu 22.04
-CHAPTERS = {"gpu": "01_gpu", "tpu": "02_tpu", "fpga": "03_fpga", "distributed": "04_distributed"}
 LIST = """\
 import json, re
 from importlib.metadata import distributions
@@ -48,6 +49,9 @@ AS_ON_COLAB = """\
 import sys, types
 sys.modules["google.colab"] = types.ModuleType("google.colab")
 """
+RUN_HANDOUT = ROOT / "tests" / "project" / "run_handout.py"
+FAILINGS = ("Check failed", "will not work", "pip could not")  # what only a failure prints
+PATIENCE = 3600  # seconds for one notebook: this only ends a hang
 SELFTEST = """\
 import warnings
 warnings.simplefilter("ignore")
@@ -62,12 +66,13 @@ class Failed(Exception):
     """One step went wrong; the message is the sentence to print."""
 
 
-def run(*command: object, cwd: Path = ROOT) -> str:
-    """Standard output of a command; Failed with the last lines it printed when it fails."""
+def run(*command: object, cwd: Path = ROOT, **variables: str) -> str:
+    """What a command prints; Failed with the last lines it printed when it fails."""
     hidden = ("PYTHONPATH", "VIRTUAL_ENV")
-    environment = {k: v for k, v in os.environ.items() if k not in hidden}
+    environment = {k: v for k, v in os.environ.items() if k not in hidden} | variables
     words = [str(word) for word in command]
-    done = subprocess.run(words, cwd=cwd, env=environment, capture_output=True, text=True)
+    options = {"capture_output": True, "text": True, "timeout": PATIENCE}
+    done = subprocess.run(words, cwd=cwd, env=environment, **options)
     if done.returncode:
         tail = "\n".join((done.stdout + done.stderr).strip().splitlines()[-12:])
         raise Failed(f"`{' '.join(words[:6])} ...` failed:\n{tail}")
@@ -117,37 +122,10 @@ def changes(before: dict[str, str], after: dict[str, str]) -> list[str]:
     return [f"{n} {v} -> {after.get(n, 'gone')}" for n, v in before.items() if after.get(n) != v]
 
 
-def simt_beside(wheel: Path) -> Path:
-    """numba-simt's wheel: it is named in each command, so that no index is asked for it."""
-    return next(wheel.parent.glob("numba_simt-*.whl"))
-
-
-def install(image: str, python: Path, wheel: Path, constraints: Path) -> None:
-    """Install labkit for all chapters that have lessons; try the others' extras dry."""
-    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    before = versions(python, wheel.parent)
-    for extra, chapter in CHAPTERS.items():
-        has_lessons = any((ROOT / "chapters" / chapter).glob("*.ipynb"))
-        if has_lessons:
-            seconds = run_setup_cell(python, wheel, chapter)
-            say(image, f"the set-up cell of {chapter} ran in {seconds:.0f} s")
-        dry = [] if has_lessons else ["--dry-run"]
-        targets = simt_beside(wheel), f"labkit[{extra}] @ {wheel.as_uri()}"
-        run(*pip, *dry, "--constraint", constraints, *targets, cwd=wheel.parent)
-        say(
-            image, f"labkit[{extra}] " + ("installed" if has_lessons else "would install (dry run)")
-        )
-    after = versions(python, wheel.parent)
-    if changed := changes(before, after):
-        raise Failed(f"installing labkit changed preinstalled packages: {', '.join(changed)}")
-    added = sorted(set(after) - set(before))
-    say(image, f"no preinstalled package changed; added: {', '.join(added)}")
-
-
 def run_setup_cell(python: Path, wheel: Path, chapter: str) -> float:
-    """Seconds that the first cell of a chapter's lessons takes, with labkit from a wheel."""
+    """Seconds that the set-up cell of a chapter's lessons takes, with labkit from a wheel."""
     cell = setup_cell(Config(ADDRESS, TAG, ROOT), chapter)
-    simt = simt_beside(wheel).as_uri()
+    simt = next(wheel.parent.glob("numba_simt-*.whl")).as_uri()
     ours = cell.replace(f"git+{ADDRESS}@{TAG}#subdirectory=simt", simt)
     ours = ours.replace(f"git+{ADDRESS}@{TAG}", wheel.as_uri())
     start = time.perf_counter()
@@ -164,56 +142,74 @@ def selftest(python: Path, folder: Path) -> str:
     return summary[-1].strip()
 
 
-def execute(python: Path, notebook: Path, folder: Path) -> float:
-    """Seconds to run a notebook to its end with a kernel of `python`; Failed names the cell."""
-    import nbformat
-    from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
-    from jupyter_client.manager import AsyncKernelManager
-    from nbclient import NotebookClient
-    from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+def handed_out(folder: Path, chapter: str) -> Iterator[tuple[str, Path, Path]]:
+    """(name, notebook, its chapter in the class's folder): learners' first, then solved ones."""
+    teachers = folder.with_name(f"{folder.name}-teacher")
+    learners = sorted(folder.glob(f"{chapter}/*.ipynb"))
+    solved = sorted(teachers.glob(f"{chapter}/solutions/*.ipynb"))
+    for notebook in learners:
+        yield f"{notebook.parent.name}/{notebook.name}", notebook, notebook.parent
+    for notebook in solved:
+        room = notebook.parent.parent.name
+        yield f"{room}/solutions/{notebook.name}", notebook, folder / room
 
-    class Replica(KernelSpecManager):
-        def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
-            argv = [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-            return KernelSpec(argv=argv, display_name=kernel_name, language="python")
 
-    node = nbformat.read(notebook, as_version=4)
-    manager = AsyncKernelManager(kernel_name="python3", kernel_spec_manager=Replica())
-    client = NotebookClient(node, km=manager, timeout=600, resources={"metadata": {"path": folder}})
-    own = {"LABKIT_HOME": str(folder), "LABKIT_PROGRESS": "off", "LABKIT_OFFLINE": "1"}
-    own |= {"IPYTHONDIR": str(folder / "ipython"), "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+def execute(python: Path, notebook: Path, place: Path, home: Path) -> str:
+    """How long a handout ran to its end in `place`; Failed where a cell raised or said failure."""
     start = time.perf_counter()
-    try:
-        client.execute(env={**os.environ, **own}, cleanup_kc=True)  # else the kernel would stay
-    except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
-        raise Failed(f"{notebook.relative_to(ROOT)} does not run:\n{error}") from None
-    return time.perf_counter() - start
+    own = {"HOME": str(home), "IPYTHONDIR": str(home / "ipython"), "MPLBACKEND": "agg"}
+    said = run(python, "-P", RUN_HANDOUT, notebook, cwd=place, **own)
+    if failings := [line for line in said.splitlines() if any(f in line for f in FAILINGS)]:
+        raise Failed("\n".join(failings))
+    first = re.search(r"^The first cell took (\d+) s", said, re.MULTILINE)
+    return f"{time.perf_counter() - start:.0f} s, its first cell in {first[1]} s"
 
 
-def check(image: str, wheel: Path, base: str, chapter: str, keep: bool) -> None:
-    """All steps for one image, with the lessons of one chapter or "*"; Failed when one fails."""
-    folder = wheel.parent
-    wanted, pylock = offered(image, folder)
+def check(image: str, folder: Path, base: str, chapter: str, keep: bool) -> int:
+    """All steps for one image, with the handouts in `folder` of one chapter or "*".
+
+    Returns how many handouts failed; each is said. Failed when another step fails.
+    """
+    work = folder.parent
+    wanted, pylock = offered(image, work)
     say(image, f"downloads at most {wheels.download(pylock)} MB (uv keeps them in its cache)")
     environment = ROOT / "build" / "colab" / image
     python = environment / "bin" / "python"
+    failed = 0
+    home = Path(tempfile.mkdtemp(dir=work))
     try:
         uv("venv", "--quiet", "--no-config", "--clear", f"--python={base}", environment)
         uv("pip", "install", "--quiet", "--no-config", "--python", python, "-r", wanted)
-        found = versions(python, folder)
-        say(image, f"{len(found)} packages at Colab's versions, torch {found['torch']}")
-        install(image, python, wheel, wanted)
-        say(image, f"pynq's selftest on a virtual board: {selftest(python, folder)}")
-        notebooks = sorted((ROOT / "chapters").glob(f"{chapter}/*.ipynb"))
-        solved = sorted((ROOT / "chapters").glob(f"{chapter}/solutions/*.ipynb"))
-        for notebook in notebooks + solved:
-            seconds = execute(python, notebook, folder)
-            say(image, f"{notebook.relative_to(ROOT)} ran to its end in {seconds:.0f} s")
-        if not notebooks:
-            raise Failed("there are no lessons to run in chapters/; `make build` writes them")
+        before = versions(python, work)
+        say(image, f"{len(before)} packages at Colab's versions, torch {before['torch']}")
+        for name, notebook, place in handed_out(folder, chapter):
+            try:
+                say(image, f"{name} ran to its end in {execute(python, notebook, place, home)}")
+            except (Failed, subprocess.TimeoutExpired) as failure:
+                failed += 1
+                say(image, f"{name} FAILED: {failure}")
+        set_up(image, python, folder, chapter)
+        after = versions(python, work)
+        if changed := changes(before, after):
+            raise Failed(f"the lessons changed preinstalled packages: {', '.join(changed)}")
+        added = sorted(set(after) - set(before))
+        say(image, f"no preinstalled package changed; added: {', '.join(added)}")
     finally:
         if not keep:
             shutil.rmtree(environment, ignore_errors=True)
+    return failed
+
+
+def set_up(image: str, python: Path, folder: Path, chapter: str) -> None:
+    """Each chapter's set-up cell, with labkit from the wheels of the handout; pynq's selftest."""
+    wheel = next(folder.with_name(f"{folder.name}-teacher").glob("labkit-*.whl"))
+    for place in sorted((ROOT / "chapters").glob(chapter)):
+        if place.is_dir():
+            seconds = run_setup_cell(python, wheel, place.name)
+            say(image, f"the set-up cell of {place.name} ran in {seconds:.0f} s")
+    if chapter in ("*", "03_fpga"):
+        said = selftest(python, folder.parent)
+        say(image, f"pynq's selftest on a virtual board: {said}")
 
 
 def main() -> int:
@@ -226,11 +222,13 @@ def main() -> int:
     if unknown := set(options.images) - set(IMAGES):
         parser.error(f"unknown image {', '.join(sorted(unknown))}; there are {', '.join(IMAGES)}")
     failed = []
-    with tempfile.TemporaryDirectory(prefix="labkit-colab-") as folder:
-        _, wheel = build_wheels(ROOT, Path(folder).resolve())
+    with tempfile.TemporaryDirectory(prefix="labkit-colab-") as work:
+        folder = Path(work).resolve() / "four-machines"
+        handout(config(ROOT), str(folder), solutions=True)
         for image in options.images or IMAGES:
             try:
-                check(image, wheel, options.python, options.chapter, options.keep)
+                if check(image, folder, options.python, options.chapter, options.keep):
+                    failed.append(image)
             except Failed as failure:
                 say(image, f"FAILED: {failure}")
                 failed.append(image)
