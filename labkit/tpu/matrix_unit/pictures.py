@@ -1,16 +1,18 @@
-"""The chapter's picture: a systolic array in some of its cycles, side by side (lesson 1).
+"""The chapter's pictures: a systolic array in some of its cycles, or several arrays in one each.
 
-Picture, stepper and lesson share their letters and the origin of their counting. The product is
+Pictures, stepper and lessons share their letters and the origin of their counting. The product is
 y = a w. Cycle 0 is the first in which a number enters at the left; what is loaded before has the
 cycles -1, -2 and so on.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from labkit.figures.shapes import bare, key, squares, write
-from labkit.figures.style import BLUE, CARD, INK, QUIET, SKY, Axes, Figure, canvas, show
+from labkit.figures.style import BLUE, CARD, INK, QUIET, SKY, Axes, canvas, show
 from labkit.tpu.matrix_unit.grid import Cycle
 from labkit.tpu.matrix_unit.systolic import Run
 
@@ -20,6 +22,7 @@ LEFT = -0.7  # x of what enters at the left; an element has side 1
 ABOVE = -0.4  # y of what enters at the top
 FROM_LEFT = {"ws": "a", "is": "w", "os": "a"}
 FROM_TOP = {"ws": "w", "is": "a", "os": "w"}
+STAYS = {"ws": "w", "is": "a", "os": "sum"}
 POINTS = 72  # of an inch
 READABLE = 4  # points: smaller numbers are left out
 
@@ -30,6 +33,14 @@ class Label(NamedTuple):
     x: float
     y: float
     text: str
+
+
+class Panel(NamedTuple):
+    """An array after one cycle of its run, under a title."""
+
+    title: str
+    run: Run
+    cycle: Cycle
 
 
 def activity(cycle: Cycle) -> np.ndarray:
@@ -63,25 +74,57 @@ def picture(run: Run, *cycles: int) -> None:
     left and at the top stands what has just entered, in bold below what has just left.
     """
     shown = _chosen(run, cycles)
-    count = len(cycles)
-    panels = max(2, count)  # one cycle alone is not drawn larger than one of two
-    width = min(7.5, 2.7 * panels)  # of the figure, in inches
-    fitting = 0.93 * width / count / (run.cols + 2.1)
-    element = min(0.6, fitting)  # its side in inches
-    height = element * (run.rows + 1.6) + 0.8
-    figure, _ = canvas(width, height, 1, count)
+    panels = []
     spoken = []
-    for ax, t, cycle in zip(figure.axes, cycles, shown, strict=True):
-        title = f"cycle {t}: {cycle.phase}"
-        side = POINTS * element
-        bare(ax, (-1.4, run.cols + 0.7), (run.rows + 0.8, -0.8), "equal")  # a number beside it
-        ax.set_title(title, loc="center", fontsize=9)
-        _draw(ax, run, cycle, side)
+    for t, cycle in zip(cycles, shown, strict=True):
+        panels.append(Panel(f"cycle {t}: {cycle.phase}", run, cycle))
         computing = np.count_nonzero(cycle.active)
         spoken.append(f"in cycle {t} ({cycle.phase}) {computing} compute")
-    _legend(figure, ax, run, shown)
     size = f"{run.rows} by {run.cols} processing elements"
-    show(figure, f"An array of {size}, dataflow {run.dataflow}: {', '.join(spoken)}.")
+    about = f"An array of {size}, dataflow {run.dataflow}: {', '.join(spoken)}."
+    _side_by_side(panels, partial(_content, run), about)
+
+
+def dataflows(t: int, *runs: Run) -> None:
+    """The array after cycle `t` of each of the `runs`, as `picture` draws it; at most four.
+
+    Raises ValueError for a run without a trace, or that has no such cycle.
+    """
+    panels = []
+    spoken = []
+    for run in runs:
+        [cycle] = _chosen(run, (t,))
+        panels.append(Panel(f"{run.dataflow}, cycle {t}", run, cycle))
+        enters = f"{FROM_LEFT[run.dataflow]} at the left"
+        if cycle.top:
+            enters += f", {FROM_TOP[run.dataflow]} at the top"
+        spoken.append(f"{run.dataflow}: {STAYS[run.dataflow]} stays, and {enters} enters")
+    _side_by_side(panels, _content_of_any, f"Arrays in cycle {t}. {'; '.join(spoken)}.")
+
+
+def _side_by_side(panels: list[Panel], content: Callable[[str], str], about: str) -> None:
+    """Each panel with its title, one key for all of them, and `about` for who cannot see them."""
+    count = len(panels)
+    places = max(2, count)  # one panel alone is not drawn larger than one of two
+    width = min(7.5, 2.7 * places)  # of the figure, in inches
+    widest = max(panel.run.cols for panel in panels)
+    highest = max(panel.run.rows for panel in panels)
+    fitting = 0.93 * width / count / (widest + 2.1)
+    element = min(0.6, fitting)  # its side in inches
+    height = element * (highest + 1.6) + 0.8
+    figure, _ = canvas(width, height, 1, count)
+    seen = set()
+    for ax, panel in zip(figure.axes, panels, strict=True):
+        # a number stands beside the array on either side
+        bare(ax, (-1.4, panel.run.cols + 0.7), (panel.run.rows + 0.8, -0.8), "equal")
+        ax.set_title(panel.title, loc="center", fontsize=9)
+        _draw(ax, panel.run, panel.cycle, POINTS * element)
+        seen.update(activity(panel.cycle).flat)
+    for kind, fill in FILLS.items():
+        if kind in seen:
+            squares(figure.axes[0], {f"{kind}: {content(kind)}": fill}, s=60, ec=QUIET)
+    key(figure, 4)
+    show(figure, about)
 
 
 def _chosen(run: Run, cycles: tuple[int, ...]) -> list[Cycle]:
@@ -98,24 +141,17 @@ def _chosen(run: Run, cycles: tuple[int, ...]) -> list[Cycle]:
     return [trace[place] for place in places]
 
 
-def _legend(figure: Figure, ax: Axes, run: Run, shown: list[Cycle]) -> None:
-    """Every fill that is seen, with what stands in such an element, under the figure."""
-    seen = set()
-    for cycle in shown:
-        seen.update(activity(cycle).flat)
-    for kind, fill in FILLS.items():
-        if kind in seen:
-            squares(ax, {f"{kind}: {_content(run, kind)}": fill}, s=60, ec=QUIET)
-    key(figure, 4)
-
-
 def _content(run: Run, kind: str) -> str:
     """What stands in an element of this kind, in words."""
     has_sum = kind in ("computing", "passing")
     if run.dataflow == "os" or has_sum:
         return "its sum"
-    matrix = FROM_TOP[run.dataflow]
-    return f"its {matrix}"
+    return f"its {STAYS[run.dataflow]}"
+
+
+def _content_of_any(kind: str) -> str:
+    """What stands in an element of this kind, where each run keeps something else."""
+    return "its sum" if kind in ("computing", "passing") else "what stays in it"
 
 
 def _draw(ax: Axes, run: Run, cycle: Cycle, side: float) -> None:

@@ -6,13 +6,13 @@ a, psum, w [rows,cols], feed [rows] -> a_next, psum_next [rows,cols]
 import numpy as np
 
 from labkit.checks.lesson_files import by_own_name, cases_of, exercise
-from labkit_lessons.tpu.the_systolic_array.exercises.shared import (
+from labkit_lessons.tpu.a_product_in_a_grid.exercises.shared import (
     CLOSE,
     FORBIDDEN,
     MATRICES,
     numbers,
 )
-from labkit_lessons.tpu.the_systolic_array.wrong import systolic_step as wrong_step
+from labkit_lessons.tpu.a_product_in_a_grid.wrong import systolic_step as wrong_step
 
 
 def registers(rng: np.random.Generator, rows: int, cols: int, whole: bool) -> tuple:

@@ -5,8 +5,8 @@ import pytest
 from matplotlib.colors import to_hex
 
 from labkit.figures import style
+from labkit.tpu.matrix_unit import pictures
 from labkit.tpu.matrix_unit.systolic import SystolicArray
-from labkit_lessons.tpu.the_systolic_array import pictures
 
 
 def run(dataflow="ws", rows=3, cols=4, **options):

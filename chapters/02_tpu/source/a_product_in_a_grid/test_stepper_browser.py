@@ -6,9 +6,9 @@ import nbformat
 import numpy as np
 import pytest
 
+from labkit.tpu.matrix_unit.pictures import numbering
 from labkit.tpu.matrix_unit.systolic import SystolicArray
-from labkit_lessons.tpu.the_systolic_array.pictures import numbering
-from labkit_lessons.tpu.the_systolic_array.stepper import Stepper
+from labkit_lessons.tpu.a_product_in_a_grid.stepper import Stepper
 from tests.notebooks import test_browser as course
 
 pytestmark = pytest.mark.skipif(
@@ -19,7 +19,7 @@ page = course.page
 MINE = """\
 import numpy as np
 from labkit.tpu import SystolicArray
-from labkit_lessons.tpu.the_systolic_array.stepper import Stepper
+from labkit_lessons.tpu.a_product_in_a_grid.stepper import Stepper
 
 a = np.array([[1, -2, 3], [4, 5, -6]], np.int8)
 b = np.array([[7, 8], [-9, 10], [11, -12]], np.int8)
@@ -141,7 +141,7 @@ def test_a_saved_page_steps_through_every_cycle_of_each_dataflow(page, tmp_path)
 
 
 @pytest.mark.night(
-    instead="chapters/02_tpu/source/the_systolic_array/test_stepper_browser.py::test_a_saved_page_steps_through_every_cycle_of_each_dataflow"
+    instead="chapters/02_tpu/source/a_product_in_a_grid/test_stepper_browser.py::test_a_saved_page_steps_through_every_cycle_of_each_dataflow"
 )
 def test_mouse_keys_and_buttons_move_one_stepper_and_not_the_other(page, tmp_path):
     run, other = RUNS[0], RUNS[2]
@@ -163,7 +163,7 @@ def test_mouse_keys_and_buttons_move_one_stepper_and_not_the_other(page, tmp_pat
 
 
 @pytest.mark.night(
-    instead="chapters/02_tpu/source/the_systolic_array/test_stepper_browser.py::test_a_saved_page_steps_through_every_cycle_of_each_dataflow"
+    instead="chapters/02_tpu/source/a_product_in_a_grid/test_stepper_browser.py::test_a_saved_page_steps_through_every_cycle_of_each_dataflow"
 )
 def test_space_plays_to_the_end_and_pauses(page, tmp_path):
     """On the browser's clock, which the test moves: a step is due every 700 ms."""
@@ -189,7 +189,7 @@ def test_space_plays_to_the_end_and_pauses(page, tmp_path):
 
 
 @pytest.mark.night(
-    instead="chapters/02_tpu/source/the_systolic_array/test_stepper_browser.py::test_a_saved_page_steps_through_every_cycle_of_each_dataflow"
+    instead="chapters/02_tpu/source/a_product_in_a_grid/test_stepper_browser.py::test_a_saved_page_steps_through_every_cycle_of_each_dataflow"
 )
 def test_an_element_is_read_under_the_mouse_and_with_the_keyboard(page, tmp_path):
     run = matmul(4, 3, 3, 3, 3)
@@ -227,7 +227,7 @@ def test_an_element_is_read_under_the_mouse_and_with_the_keyboard(page, tmp_path
 
 
 @pytest.mark.night(
-    instead="chapters/02_tpu/source/the_systolic_array/test_stepper_browser.py::test_a_saved_page_steps_through_every_cycle_of_each_dataflow"
+    instead="chapters/02_tpu/source/a_product_in_a_grid/test_stepper_browser.py::test_a_saved_page_steps_through_every_cycle_of_each_dataflow"
 )
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_numbers_stand_out_and_all_fits_the_frame(page, tmp_path, scheme):
@@ -246,7 +246,7 @@ def test_numbers_stand_out_and_all_fits_the_frame(page, tmp_path, scheme):
 
 
 @pytest.mark.night(
-    instead="chapters/02_tpu/source/the_systolic_array/test_stepper_browser.py::test_a_saved_page_steps_through_every_cycle_of_each_dataflow"
+    instead="chapters/02_tpu/source/a_product_in_a_grid/test_stepper_browser.py::test_a_saved_page_steps_through_every_cycle_of_each_dataflow"
 )
 def test_jupyterlab_steps_through_the_learners_own_matrices(page, tmp_path):
     work, run = tmp_path / "work", mine()

@@ -3,13 +3,13 @@
 import numpy as np
 
 from labkit.checks.lesson_files import cases_of, exercise
-from labkit_lessons.tpu.the_systolic_array.exercises.shared import (
+from labkit_lessons.tpu.a_product_in_a_grid.exercises.shared import (
     CLOSE,
     FORBIDDEN,
     MATRICES,
     numbers,
 )
-from labkit_lessons.tpu.the_systolic_array.wrong import one_cell as wrong_cell
+from labkit_lessons.tpu.a_product_in_a_grid.wrong import one_cell as wrong_cell
 
 
 def registers(rng: np.random.Generator, rows: int, cols: int, whole: bool) -> tuple:

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from labkit.tpu.matrix_unit.grid import Cycle
+from labkit.tpu.matrix_unit.pictures import activity, numbering
 from labkit.tpu.matrix_unit.systolic import Run
-from labkit_lessons.tpu.the_systolic_array.pictures import activity, numbering
 
 PAGE = Path(__file__).with_name("stepper.html")
 NAMES = {"ws": "weight stationary", "is": "input stationary", "os": "output stationary"}

@@ -3,13 +3,13 @@
 import numpy as np
 
 from labkit.checks.lesson_files import by_own_name, cases_of, exercise
-from labkit_lessons.tpu.the_systolic_array.exercises.shared import (
+from labkit_lessons.tpu.a_product_in_a_grid.exercises.shared import (
     CLOSE,
     FORBIDDEN,
     MATRICES,
     numbers,
 )
-from labkit_lessons.tpu.the_systolic_array.wrong import skew as wrong_feeds
+from labkit_lessons.tpu.a_product_in_a_grid.wrong import skew as wrong_feeds
 
 
 def matrix(rng: np.random.Generator, M: int, K: int, whole: bool) -> tuple[np.ndarray]:

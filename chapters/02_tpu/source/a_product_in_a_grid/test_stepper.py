@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from labkit.tpu.matrix_unit.systolic import SystolicArray
-from labkit_lessons.tpu.the_systolic_array.stepper import Stepper
+from labkit_lessons.tpu.a_product_in_a_grid.stepper import Stepper
 
 WORDS = {"#": "active", "~": "passing", "+": "loading"}
 HOSTILE = """</script><script>document.title = 'x'</script> 'a' "b" &amp; {{TRACE}} <iframe>"""

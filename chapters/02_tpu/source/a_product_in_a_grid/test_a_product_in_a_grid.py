@@ -9,7 +9,7 @@ import pytest
 from labkit import check, figures
 from labkit.hardware import machine
 from labkit.tpu import SystolicArray
-from labkit_lessons.tpu.the_systolic_array import pictures
+from labkit.tpu.matrix_unit import pictures
 from tests.notebooks.running import Run
 
 STREAM, WATCH = "def stream(", "Stepper(run"
@@ -26,7 +26,7 @@ SIZES = {  # M, K, N of 32 images
 
 @pytest.fixture(scope="module")
 def lesson():
-    return Run("02_tpu", "1_the_systolic_array")
+    return Run("02_tpu", "1_a_product_in_a_grid")
 
 
 def numbers(text):
@@ -76,7 +76,7 @@ def test_the_trace_is_that_of_the_shown_matrices_and_is_compared(lesson, monkeyp
     shown, seen = [], []
     monkeypatch.setattr(pictures, "picture", lambda run, *cycles: seen.append((run, cycles)))
     monkeypatch.setattr(
-        "labkit_lessons.tpu.the_systolic_array.stepper.Stepper.__init__",
+        "labkit_lessons.tpu.a_product_in_a_grid.stepper.Stepper.__init__",
         lambda _, run, *a: shown.append(run),
     )
     a, w = np.arange(10).reshape(5, 2), np.arange(6).reshape(2, 3) - 4

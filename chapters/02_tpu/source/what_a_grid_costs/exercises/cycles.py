@@ -5,12 +5,10 @@ from collections.abc import Iterable
 import numpy as np
 
 from labkit.checks.items import Case
-from labkit.checks.lesson_files import by_own_name, cases_of, exercise
-from labkit_lessons.tpu.the_systolic_array.exercises.shared import (
-    FORBIDDEN,
-)
-from labkit_lessons.tpu.the_systolic_array.wrong import cycles as wrong_count
+from labkit.checks.lesson_files import LIBRARIES, by_own_name, cases_of, exercise
+from labkit_lessons.tpu.what_a_grid_costs.wrong import cycles as wrong_count
 
+FORBIDDEN = (*LIBRARIES, "labkit.tpu")
 GRIDS = {  # how many products, rows, columns
     "prime": (7, 7, 5),
     "wide grid": (5, 3, 8),

@@ -1,0 +1,38 @@
+"""Exercise tpu.dataflows: M, K, N [n], rows, cols -> cycles [n] of each dataflow: ws, is, os."""
+
+from labkit.checks.lesson_files import by_own_name, exercise
+from labkit_lessons.tpu.what_a_grid_costs.exercises.cycles import FORBIDDEN, count, cycle_cases
+from labkit_lessons.tpu.what_a_grid_costs.wrong import dataflows as wrong_flow
+
+
+def flows(M, K, N, rows, cols):
+    """The cycles of one tile after the other, for what streams, lies down and lies across."""
+    weights_stay = count(M, K, N, rows, cols)
+    inputs_stay = count(N, K, M, rows, cols)
+    drain = rows
+    through = K + rows + cols - 2
+    tiles = -(-M // rows) * -(-N // cols)
+    return weights_stay, inputs_stay, (through + drain) * tiles
+
+
+dataflows = exercise(
+    "tpu.dataflows",
+    oracle=flows,
+    cases=cycle_cases,
+    wrong={
+        **by_own_name(
+            wrong_flow.all_alike,
+            wrong_flow.only_the_stream,
+            wrong_flow.exchanged,
+            wrong_flow.inputs_lie_across,
+            wrong_flow.sums_lie_across,
+            wrong_flow.tiles_of_inputs,
+            wrong_flow.inputs_stream_k,
+            wrong_flow.no_drain,
+            wrong_flow.drained_once,
+        ),
+        "in_32_bits": lambda *sizes: wrong_flow.wrapped(flows(*sizes)),
+    },
+    outputs=("ws", "is_", "os"),
+    forbidden=FORBIDDEN,
+)
