@@ -288,7 +288,7 @@ pictures.picture(run, loading, 0, last // 2, last - 1)
 #
 # The stepper shows every cycle; move with the slider, the buttons or the arrow keys.
 # It frames what enters and leaves in this cycle.
-# (Σ is the sum in a cell, and in *drain* cycles nothing enters any more.)
+# In *drain* cycles nothing enters any more, and Σ is the sum in a cell.
 # Follow one number from left to right, and one sum from top to bottom.
 # In the cell of `stream`, you may change `a` and `w` to small whole numbers of your own.
 

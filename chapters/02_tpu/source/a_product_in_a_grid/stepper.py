@@ -31,7 +31,7 @@ FRAME = (
 
 
 class Stepper:
-    """A run with its trace, to be stepped by mouse and by keyboard; lesson 1 uses it.
+    """A run with its trace, to be stepped by mouse and by keyboard.
 
     Cycles and letters are those of pictures.py: cycle 0 is the first in which a number
     enters at the left, and the product is y = a w. Raises ValueError for what is no run with a
