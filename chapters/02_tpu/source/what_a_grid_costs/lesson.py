@@ -11,7 +11,7 @@
 #   labkit:
 #     title: What a grid costs
 #     number: 2
-#     minutes: 55
+#     minutes: 50
 #     needs: []
 #     able: count the cycles of any product on any grid, and say where they go; choose what stays in place; feed a convolution to a grid without writing its matrix
 #     runs_on: any CPU
@@ -38,7 +38,7 @@
 # %% [markdown]
 # ## Predict
 #
-# A real grid has its number of cells, whatever the product.
+# The number of cells in a real grid is fixed.
 #
 # 1. On 128 x 128 cells, a product has K = 129, N = 128 and a very large M.
 #    What percentage of the cells is at work, on average?
@@ -171,15 +171,15 @@ runs = {}
 for name, size in layers.items():
     runs[name] = [SystolicArray(side, side).schedule(*size) for side in (128, 256)]
 sizes = np.array([*layers.values()]).T
-for side, column in zip((128, 256), zip(*runs.values(), strict=True), strict=True):
-    same = np.array_equal(cycles(*sizes, side, side), [run.cycles for run in column])
+for place, side in enumerate((128, 256)):
+    by_the_grid = [runs[name][place].cycles for name in layers]
+    same = np.array_equal(cycles(*sizes, side, side), by_the_grid)
     print(f"{whose(cycles)} gives the same on {side} x {side}: {same}")
-photographs = datasets.cifar10("sample").test.images[:images]
-x = convnet.normalise(photographs)
+x = convnet.normalise(datasets.cifar10("sample").test.images[:images])
 matrix = im2col(x, 3, 3, padding=1)
-m = np.random.default_rng(0).permutation(len(matrix))[:500]
-print(f"{whose(implicit_rows)}:", np.array_equal(implicit_rows(x, m, 3, 3, padding=1), matrix[m]))
-print(f"the matrix is {matrix.nbytes // x.nbytes} times as large as the images (counted)")
+m = np.random.default_rng(0).permutation(len(matrix))[:500]  # 500 rows, in disorder
+same = np.array_equal(implicit_rows(x, m, 3, 3, padding=1), matrix[m])
+print(f"{whose(implicit_rows)} gives rows of the matrix: {same}")
 
 # %% [markdown]
 # ## Measure
@@ -213,7 +213,7 @@ figures.table(heads, rows, "Cycles, counted by the grid.")
 # A short stream can be helped.
 # With a second weight register in every cell, the next tile comes in while this one is used, and its numbers follow right behind the last ones.
 # So the fill is paid once, and a tile costs M or `rows` cycles, whichever is more.
-# The first TPU had one, "to hide the 256 cycles it takes to shift a tile in" ([*published*](https://arxiv.org/abs/1704.04760), section 2).
+# The first TPU held a second tile, "to hide the 256 cycles it takes to shift a tile in" ([*published*](https://arxiv.org/abs/1704.04760), section 2).
 # Here are three tiles, without and with it.
 
 # %% tags=["picture"]
@@ -240,7 +240,6 @@ figures.table(heads, rows, "Cycles on 128 x 128 cells, counted by the grid.")
 # No: our grid finds weights ready in every cycle, but a TPU has to fetch them from its main memory, the **HBM** (high-bandwidth memory), which takes longer.
 # In bfloat16, a weight has 2 bytes, and each of the M rows of `a` uses it for one multiply-add, or 2 FLOP.
 # So M rows do M FLOP for each byte of weights.
-# (Where K and N are much larger than M, rows and results move little besides.)
 
 # %%
 from labkit.hardware import machine
@@ -260,7 +259,7 @@ figures.table(["rows M", "FLOP/B", "of the peak at most, %"], rows, "Predicted f
 # %% [markdown]
 # **The main memory sets the batch: on a v5e, about 240 rows have to use each weight** ([*published*](https://jax-ml.github.io/scaling-book/roofline/), where the rows are tokens).
 # <!-- holds: 235 < ridge < 245 -->
-# On the first TPU, four of six networks were bound by this memory, those without convolutions (*published*: its paper, section 4).
+# On the first TPU, the four of six networks that had no convolutions were bound by the memory of their weights (*published*: its paper, section 4).
 # A convolution has many rows for each image: `conv2` has 256.
 # And small weights, such as the 1 MB of our `fc1`, can stay in the memory on the chip, which is about 22 times as fast, and where 10 to 20 FLOP/B are enough ([*published*](https://jax-ml.github.io/scaling-book/tpus/)).
 #
@@ -350,6 +349,8 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 # <!-- holds: 50 < shares[129] < 100 * 129 / 256 -->
 # On four times the cells, `conv1` even gets slower: it has one tile all the same, and loading and fill take 256 + 510 cycles instead of 128 + 254.
 # <!-- holds: gain < 1 -->
+# **So `conv1` gains nothing by more cells, by more images or by another dataflow: its 27 x 32 weights cover 5 % of the grid, however long it works.**
+# <!-- holds: big.schedule(10 * 32_768, 27, 32).utilization < 27 * 32 / 128**2 < 0.053 -->
 #
 # ## On trial
 #
@@ -373,10 +374,11 @@ done = {how: big.conv2d(x8, w8, padding=1, method=how) for how in ("im2col", "im
 by_rows = implicit_rows(x8.astype(int), np.arange(256), 3, 3, padding=1) @ w8.reshape(64, -1).T
 same = [np.array_equal(made.result[0].reshape(64, -1).T, by_rows) for made in done.values()]
 print(f"both the same as by {whose(implicit_rows)}: {all(same)}")
-print(f"the image has {x8.nbytes:,} bytes")
+rows = []
 for how, made in done.items():
-    matrix = f"matrix {made.buffer_bytes // 2:,} bytes, written and read: {made.buffer_bytes:,}"
-    print(f"{how:9}{made.cycles:,} cycles, {matrix} (counted)")
+    rows.append([how, made.cycles, made.buffer_bytes // 2, made.buffer_bytes])
+heads = ["", "cycles", "bytes of the matrix", "written and read"]
+figures.table(heads, rows, f"Counted by the grid. The image has {x8.nbytes:,} bytes.")
 
 # %% [markdown]
 # **Verdict on C04: holds if "directly" means after the convolution has become a matrix product.**
@@ -393,8 +395,6 @@ for how, made in done.items():
 # ## Recap
 #
 # **The rule to keep: with one weight register, a tile costs rows + M + rows + cols - 2 cycles, full or not, so on 128 rows of cells K = 129 leaves half of them idle.**
-#
-# A second register hides the loading; then the main memory sets the batch.
 #
 # ### Outside
 #

@@ -373,8 +373,8 @@ PLANTED = {
         (sums_are_out_at_once, "the sums are still in the cells"),
         (sums_move_out_once, "only the last tile's sums move out"),
         (flows_in_int32, "kept in 32 bits"),
-        (flows_of_a_single_tile, "ws"),
-        (flows_on_a_square_grid, "is_"),
+        (flows_of_a_single_tile, "counted as a single tile"),
+        (flows_on_a_square_grid, "the grid need not be square"),
         (flows_remember_m, "something is kept from one call"),
         (flows_in_place, "changes its input K"),
         (flows_by_library, "labkit.tpu"),
@@ -386,6 +386,7 @@ _tile = np.array([3]), np.array([2]), np.array([1]), 4, 3  # M, K, N, rows, cols
 _m, _image = np.array([0]), np.zeros((1, 1, 2, 2))
 RIGHT_ON = {
     p_places_in_a_row: (np.eye(4, dtype=np.float32)[None, None], np.arange(4), 3, 3),
+    sums_are_out_at_once: (*(np.array([n]) for n in (3, 2, 0)), 4, 3),
     flows_remember_m: (*_tile[:3], 6, 4),
     flows_of_a_single_tile: _tile,
     flows_on_a_square_grid: (*_tile[:3], 4, 4),

@@ -30,6 +30,8 @@ dataflows = exercise(
             wrong_flow.inputs_stream_k,
             wrong_flow.no_drain,
             wrong_flow.drained_once,
+            wrong_flow.one_tile_each,
+            wrong_flow.square_by_rows,
         ),
         "in_32_bits": lambda *sizes: wrong_flow.wrapped(flows(*sizes)),
     },

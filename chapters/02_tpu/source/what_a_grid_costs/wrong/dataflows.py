@@ -71,3 +71,15 @@ def drained_once(M, K, N, rows, cols):
 def wrapped(counts):
     """The counts as 32 bits hold them."""
     return tuple(count.astype("int32") for count in counts)
+
+
+def one_tile_each(M, K, N, rows, cols):
+    """Whatever stays is one tile."""
+    return tuple(one_tile(streams, rows, cols) for streams in (M, N, K))
+
+
+def square_by_rows(M, K, N, rows, cols):
+    """Inputs: their tiles have as many columns as rows."""
+    ws = cost(M, K, N, rows, cols)
+    os = cost(K, M, N, rows, cols)
+    return ws, cost(N, K, M, rows, rows), os
