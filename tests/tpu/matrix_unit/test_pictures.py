@@ -1,4 +1,4 @@
-"""pictures.py: the picture shows what the registers hold, and says it in words."""
+"""The pictures of a grid show what its registers hold, and say it in words."""
 
 import numpy as np
 import pytest
@@ -81,6 +81,25 @@ def test_the_alt_text_counts_who_computes(capsys):
     for t in (-2, 6):
         cycle = seen.trace[t + seen.rows]
         assert f"in cycle {t} ({cycle.phase}) {cycle.active.sum()} compute" in said
+
+
+def test_one_cycle_of_each_dataflow_side_by_side(drawn):
+    runs = [run(dataflow, rows=4, cols=5) for dataflow in LETTERS]
+    pictures.dataflows(3, *runs)
+    ((figure, alt),) = drawn
+    assert "ws: w stays, and a at the left enters" in alt
+    assert "is: a stays, and w at the left enters" in alt
+    assert "os: sum stays, and a at the left, w at the top enters" in alt
+    for ax, seen in zip(figure.axes, runs, strict=True):
+        assert ax.get_title() == f"{seen.dataflow}, cycle 3"
+        cycle = seen.trace[pictures.numbering(seen).index(3)]
+        said = {text.get_position(): text.get_text() for text in ax.texts}
+        for i, j in np.argwhere(cycle.active):
+            assert said[j + 0.5, i + 0.5] == str(cycle.psum[i, j])
+        fills = [to_hex(patch.get_facecolor()) for patch in ax.patches]
+        assert fills.count(style.BLUE) == cycle.active.sum()
+    said = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert said == ["computing: its sum", "idle: what stays in it"]
 
 
 @pytest.mark.parametrize("cycles", [(), (-4,), (1.5,), (1, 2, 3, 4, 5), (10_000,)])
