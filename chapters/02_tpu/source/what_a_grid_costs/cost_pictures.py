@@ -13,16 +13,23 @@ def cells_at_work(one: Run, two: Run) -> None:
     Both are weight-stationary runs of one product, on the same array.
     """
     figure, axes = figures.canvas(7.5, 2.6)
-    _line(axes, one, f"one weight register: {one.cycles} cycles", "-", BLUE)
-    _line(axes, two, f"two: {two.cycles} cycles", "--", ORANGE)
+    label = f"one weight register: {one.cycles} cycles"
+    _line(axes, one, color=BLUE, label=label)
+    label = f"two: {two.cycles} cycles"
+    _line(axes, two, linestyle="--", color=ORANGE, label=label)
     most = one.rows * one.cols
-    axes.set(xlabel="cycle", ylabel="cells at work (counted)", ylim=(0, 1.07 * most))
-    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
-    what = f"one weight register {one.cycles} cycles, {one.tiles} hills"
-    figures.show(figure, f"Cells at work in each cycle: {what}; two {two.cycles}, one plateau.")
+    axes.set_xlabel("cycle")
+    axes.set_ylabel("cells at work (counted)")
+    axes.set_ylim(0, 1.07 * most)
+    beside = (1.01, 0.5)
+    axes.legend(loc="center left", bbox_to_anchor=beside, frameon=False)
+    hills = f"one weight register {one.cycles} cycles, {one.tiles} hills"
+    plateau = f"two {two.cycles}, one plateau"
+    figures.show(figure, f"Cells at work in each cycle: {hills}; {plateau}.")
 
 
-def _line(axes: Axes, run: Run, label: str, dashes: str, colour: str) -> None:
+def _line(axes: Axes, run: Run, **look: object) -> None:
     """The occupancy of a run, whose first `rows` cycles load the first tile."""
-    cycles = np.arange(run.cycles) - run.rows
-    axes.plot(cycles, run.occupancy, dashes, color=colour, label=label)
+    before = run.rows
+    cycles = np.arange(run.cycles) - before
+    axes.plot(cycles, run.occupancy, **look)
