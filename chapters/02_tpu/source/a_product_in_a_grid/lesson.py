@@ -386,8 +386,10 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 # %% [markdown]
 # 128 numbers feed 16,384 multipliers, because each number passes through 128 columns.
 # <!-- holds: feeds == 128 == 16_384 / 128 -->
-# In 10 cycles and 4 of loading, 12 cells could make 12 x 14 = 168 multiply-adds, and they make 60, or 36 %: the rest is loading, and cycles in which the band has only begun to cross the grid or has nearly left it.
+# In 10 cycles and 4 of loading, 12 cells could make 12 x 14 = 168 multiply-adds, and they make 60, or 36 %.
 # <!-- holds: run.cycles == 14 and run.macs == 60 and round(100 * 60 / 168) == 36 -->
+# The rest is loading, and cycles in which the band has only begun to cross the grid, or has nearly left it.
+#
 # Now the question from the beginning: where do the multipliers' numbers come from?
 
 # %%
@@ -401,6 +403,7 @@ print(f"wanted: {wanted:.0f} TB/s; its main memory gives {given:.2f} TB/s (publi
 print(f"if weights stay, and each number serves 128 cells: {wanted / 2 / 128:.1f} TB/s (predicted)")
 
 # %% [markdown]
+# (In the format bfloat16, a number has two bytes.)
 # The weights stay, so half of the 394 TB/s need not move.
 # The other half is `a`, of which each number serves 128 cells: 197 / 128 = 1.5 TB/s are left.
 # <!-- holds: round(wanted / 2) == 197 and round(wanted / 2 / 128, 1) == 1.5 -->

@@ -86,11 +86,11 @@ guesses = {
 #
 # The 7 cycles are of three kinds.
 # **Loading** takes `rows` cycles, here 2, since a row of weights comes in per cycle, and the **stream** takes M, here 3.
-# But the last number enters the last row `rows - 1` cycles late, and then has `cols - 1` more cells to pass: these rows + cols - 2 cycles, here 2, are the **fill**, as of any pipeline.
+# But the last number enters the last row `rows - 1` cycles late, and then has `cols - 1` more cells to pass: these rows + cols - 2 cycles, here 2, are the **fill**.
 #
 # Load and fill are those of the whole grid, also where a tile is smaller: weights come down through all rows, and numbers cross all columns.
 # With one weight register, a cell has to wait for the last number before it takes the next weight, so each tile pays for all three.
-# With K = 5 and N = 3 on this grid, K is cut into 2, 2 and 1, and N into 2 and 1: these 3 x 2 = 6 tiles take 6 x 7 = 42 cycles.
+# With K = 5 and N = 3 on this grid, K is cut into 2, 2 and 1, N into 2 and 1, and M not at all: 3 x 2 = 6 tiles take 6 x 7 = 42 cycles.
 #
 # **Exercise `tpu.cycles`**: the cycles of several products, whose sizes come as arrays.
 # (`-(-K // rows)` divides and rounds up.)
@@ -113,7 +113,7 @@ cycles = check("tpu.cycles", cycles)
 # %% [markdown]
 # ### The rows of a convolution
 #
-# In the last lesson, `im2col` wrote every window of an image out as a row of `a`, and with 3 x 3 taps, most pixels nine times.
+# In the last lesson, `im2col` wrote every window out as a row of `a`, and so most pixels nine times.
 # But the grid needs an element only when it enters, so it is enough to **compute its address**: that is an *implicit* matrix product.
 #
 # An image of 4 x 4 pixels has P x Q = 3 x 3 windows of 2 x 2, numbered row by row.
@@ -130,7 +130,7 @@ cycles = check("tpu.cycles", cycles)
 # A row of the matrix has all taps of channel c = 0, then all of channel 1, and the windows of image n = 0 come first.
 #
 # **Exercise `tpu.implicit_rows`**: read the pixels of any rows `m`, in any order.
-# Do it without `sliding_window_view`, and without the matrix: `check` counts the memory that your function holds.
+# Use no `sliding_window_view`, and write no matrix: `check` counts the memory that you hold.
 # `np.unravel_index(number, sizes)` turns a number into indices, the last one fastest.
 # `m[:, None]` is a column, [i, 1], which combines with `c`, `r` and `s` to [i, C R S].
 
@@ -156,7 +156,7 @@ implicit_rows = check("tpu.implicit_rows", implicit_rows)
 # %% [markdown]
 # ## Check
 #
-# The course's grid counts every cycle: is your formula right for our four layers, with 32 images, on grids as in TPU v2 to v5 and in v6e ([*published*](https://jax-ml.github.io/scaling-book/tpus/))?
+# Does the course's grid count as your formula does, for our four layers, 32 images, and grids as in TPU v2 to v5 and in v6e ([*published*](https://jax-ml.github.io/scaling-book/tpus/))?
 # And are your rows those of `im2col`?
 
 # %%
@@ -210,7 +210,6 @@ figures.table(heads, rows, "Cycles, counted by the grid.")
 #
 # ### Load while you work
 #
-# A short stream can be helped.
 # With a second weight register in every cell, the next tile comes in while this one is used, and its numbers follow right behind the last ones.
 # So the fill is paid once, and a tile costs M or `rows` cycles, whichever is more.
 # The first TPU held a second tile, "to hide the 256 cycles it takes to shift a tile in" ([*published*](https://arxiv.org/abs/1704.04760), section 2).
@@ -261,12 +260,11 @@ figures.table(["rows M", "FLOP/B", "of the peak at most, %"], rows, "Predicted f
 # <!-- holds: 235 < ridge < 245 -->
 # On the first TPU, the four of six networks that had no convolutions were bound by the memory of their weights (*published*: its paper, section 4).
 # A convolution has many rows for each image: `conv2` has 256.
-# And small weights, such as the 1 MB of our `fc1`, can stay in the memory on the chip, which is about 22 times as fast, and where 10 to 20 FLOP/B are enough ([*published*](https://jax-ml.github.io/scaling-book/tpus/)).
+# And small weights, such as the 1 MB of our `fc1`, can stay in the memory on the chip, which is about 22 times as fast, so that 10 to 20 FLOP/B are enough ([*published*](https://jax-ml.github.io/scaling-book/tpus/)).
 #
 # ### What should stay in place?
 #
-# M is not the only size that can stream.
-# Three **dataflows** differ in what stays: weights (weight-stationary, `ws`), inputs (`is`), or sums (`os`, for outputs).
+# Not only M can stream: three **dataflows** differ in what stays: weights (weight-stationary, `ws`), inputs (`is`), or sums (`os`, for outputs).
 # Here is each in cycle 2 of a product of 3 x 3 matrices:
 
 # %% tags=["picture"]
@@ -276,7 +274,7 @@ traced = [SystolicArray(3, 3).matmul(*pair, flow, trace=True) for flow in ("ws",
 pictures.dataflows(2, *traced)
 
 # %% [markdown]
-# In `os`, both matrices move, and each cell keeps the sum of one result.
+# In `os`, both matrices move, and each cell keeps one sum.
 #
 # | dataflow | stays, cut into tiles | lies down the rows | along the columns | streams past |
 # |---|---|---|---|---|
@@ -286,8 +284,10 @@ pictures.dataflows(2, *traced)
 #
 # In `os` nothing is loaded, but at the end of a tile its sums move out, a row per cycle: this **drain** takes `rows` cycles as well.
 # So a tile costs `rows` + stream + fill in all three.
+# With M = 1, K = 4 and N = 2 on 2 x 2 cells, `ws` has two tiles of 2 + 1 + 2 cycles, together 10, but `os` has one of 2 + 4 + 2 = 8.
 #
-# **Exercise `tpu.dataflows`**: the cycles of all three, with the drain, by `cycles` with the sizes in other places.
+# **Exercise `tpu.dataflows`**: the cycles of all three, with the drain.
+# Call `cycles` with what streams, what lies down the rows, and what lies along the columns.
 
 
 # %% tags=["exercise:tpu.dataflows"]
@@ -334,7 +334,7 @@ figures.table(heads, rows, "Cycles on 128 x 128 cells, counted. M streams in ws,
 #
 # ## Explain
 #
-# Compare your guesses with the counts, with M = 100,000 for K = 129.
+# Compare your guesses with the counts (for K = 129, M is 100,000).
 
 # %% tags=["picture"]
 shares = {K: 100 * big.schedule(100_000, K, 128).utilization for K in (128, 129)}
@@ -345,7 +345,7 @@ results = [counted(shares[129], "%", "the grid"), counted(gain, "times", "the gr
 figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 
 # %% [markdown]
-# The 129th row of weights needs a second tile, which takes as long as a full one: 129 of 256 rows are 50.4 %, and changing tiles takes the rest.
+# The 129th row of weights needs a second tile, which takes as long as a full one: 129 of 256 rows are 50.4 %, less what changing tiles takes.
 # <!-- holds: 50 < shares[129] < 100 * 129 / 256 -->
 # On four times the cells, `conv1` even gets slower: it has one tile all the same, and loading and fill take 256 + 510 cycles instead of 128 + 254.
 # <!-- holds: gain < 1 -->
@@ -359,8 +359,8 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 # > The MXU runs convolution and fully connected layers directly
 #
 # The MXU is the matrix unit.
-# Give our grid the network's second convolution as it is (the refusal is `labkit`'s, no proof about an MXU).
-# Then make a product of it, in int8: with the matrix written out (`im2col`), and with addresses alone (`implicit`).
+# Give our grid the network's second convolution as it is (the refusal is `labkit`'s, and proves nothing about an MXU).
+# Then make a product of it: with the matrix written out (`im2col`), and with addresses alone (`implicit`).
 
 # %%
 weights = convnet.load_weights()
@@ -390,7 +390,7 @@ figures.table(heads, rows, f"Counted by the grid. The image has {x8.nbytes:,} by
 # <!-- holds: round(100 * runs["conv1"][0].utilization) == 5 -->
 # <!-- holds: shares[129] < 0.51 * shares[128] -->
 #
-# A program may see one instruction for both, such as `MatrixMultiply/Convolve` of the first TPU (its paper, section 2), but its unit is a grid that multiplies matrices all the same.
+# The first TPU has one instruction for both, `MatrixMultiply/Convolve` (its paper, section 2), but its unit multiplies matrices all the same.
 #
 # ## Recap
 #
@@ -401,8 +401,7 @@ figures.table(heads, rows, f"Counted by the grid. The image has {x8.nbytes:,} by
 # Architects count with simulators such as SCALE-Sim.
 # With our layers' sizes in a file, `python -m scalesim.scale -c grid.cfg -t layers.csv -i gemm` (version 2.0.2, 128 x 128, `ws`) printed 25,721 cycles for `conv2`, 13,247 for `fc1` and 413 for `fc2`: each is ours less one.
 # <!-- holds: [runs[name][0].cycles - 1 for name in ("conv2", "fc1", "fc2")] == [25_721, 13_247, 413] -->
-# It also simulates memories around the grid.
-# A real MXU differs in its wiring, its number formats (*bfloat16*), and a compiler that may lay a layer out another way (*What the compiler makes of a layer*).
+# A real MXU differs in its wiring and its number formats (*bfloat16*), and its compiler may lay a layer out another way (*What the compiler makes of a layer*).
 #
 # ## Quiz
 #

@@ -54,6 +54,9 @@ def test_the_examples_by_hand(lesson):
     run = SystolicArray(2, 2).matmul(np.ones((3, 2), np.int8), np.ones((2, 2), np.int8), trace=True)
     assert run.cycles == 7
     assert [cycle.active[1, 1] for cycle in run.trace] == 4 * [False] + 3 * [True]
+    one = (np.array([size]) for size in (1, 4, 2))
+    ws, _, os = lesson.namespace["dataflows"](*one, 2, 2)
+    assert (ws, os) == (10, 8)
     pixels = 10 * np.arange(4)[:, None] + np.arange(4)
     (row,) = lesson.namespace["implicit_rows"](pixels[None, None], np.array([5]), 2, 2)
     assert row.tolist() == [12, 13, 22, 23]
