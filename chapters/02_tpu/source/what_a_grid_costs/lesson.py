@@ -293,11 +293,12 @@ pictures.dataflows(2, *traced)
 # %% tags=["exercise:tpu.dataflows"]
 def dataflows(M, K, N, rows, cols):
     """M, K, N [n] of n products -> cycles [n] when weights stay, inputs stay, sums stay"""
-    ws = cycles(M, K, N, rows, cols)
     # STUB:
+    # ws = None
     # is_ = None
     # os = None
     # BEGIN SOLUTION
+    ws = cycles(M, K, N, rows, cols)
     is_ = cycles(N, K, M, rows, cols)
     os = cycles(K, M, N, rows, cols)
     # END SOLUTION
@@ -349,7 +350,8 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 # <!-- holds: 50 < shares[129] < 100 * 129 / 256 -->
 # On four times the cells, `conv1` even gets slower: it has one tile all the same, and loading and fill take 256 + 510 cycles instead of 128 + 254.
 # <!-- holds: gain < 1 -->
-# **So `conv1` gains nothing by more cells, by more images or by another dataflow: its 27 x 32 weights cover 5 % of the grid, however long it works.**
+# **So `conv1` gains nothing by more cells or images, since its 27 x 32 weights cover 5 % of the grid; and in another dataflow its streams, 32 or 27, are short.**
+# <!-- holds: min(big.schedule(*layers["conv1"], flow).cycles for flow in ("is", "os")) > 3 * runs["conv1"][0].cycles -->
 # <!-- holds: big.schedule(10 * 32_768, 27, 32).utilization < 27 * 32 / 128**2 < 0.053 -->
 #
 # ## On trial
