@@ -351,7 +351,7 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 # On four times the cells, `conv1` even gets slower: it has one tile all the same, and loading and fill take 256 + 510 cycles instead of 128 + 254.
 # <!-- holds: gain < 1 -->
 # **So `conv1` gains nothing by more cells or images, since its 27 x 32 weights cover 5 % of the grid; and in another dataflow its streams, 32 or 27, are short.**
-# <!-- holds: min(big.schedule(*layers["conv1"], flow).cycles for flow in ("is", "os")) > 3 * runs["conv1"][0].cycles -->
+# <!-- holds: min(three[0][1:]) > 3 * runs["conv1"][0].cycles -->
 # <!-- holds: big.schedule(10 * 32_768, 27, 32).utilization < 27 * 32 / 128**2 < 0.053 -->
 #
 # ## On trial
