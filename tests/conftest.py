@@ -154,7 +154,7 @@ SLOW = (
     "gpu/test_tile_pictures.py",
     "tpu/matrix_unit/test_systolic.py",
     "tpu/test_snapshot.py",
-    "the_systolic_array/test_pictures.py",
+    "tpu/matrix_unit/test_pictures.py",
     "tpu/test_models.py",
     "checks/test_time.py",
     "test_torch_cache.py",

@@ -43,6 +43,15 @@ def last_right(id: str) -> Answer:
     return Answer(course_version_of(exercise), "ours")
 
 
+def whose(f: Callable) -> str:
+    """A function that `check` returned, in words: "your skew", or "our skew" if it is the course's.
+
+    The lessons on a grid of cells say so beside what they print.
+    """
+    owner = "our" if f.__module__.startswith("labkit") else "your"
+    return f"{owner} {f.__name__}"
+
+
 def keep_right(id: str, answer: Callable | str) -> None:
     """Records a right attempt with its answer, for `last_right`."""
     text = answer if isinstance(answer, str) else None

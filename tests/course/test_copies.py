@@ -155,6 +155,33 @@ def test_work_may_lie_elsewhere(course, monkeypatch, tmp_path):
     assert (tmp_path / "mine" / LESSON).is_file() and not (course / "work").exists()
 
 
+OF_THE_SYSTOLIC_ARRAY = {"one_cell", "skew", "systolic_step", "cycles", "implicit_rows"}
+
+
+def test_what_was_solved_in_the_lesson_on_the_systolic_array_counts_in_its_two_parts(
+    tmp_path, monkeypatch
+):
+    """The real course: its first lesson on the TPU was divided, and the copy of it is kept."""
+    current = config()
+    parts = ("02_tpu/1_a_product_in_a_grid", "02_tpu/2_what_a_grid_costs")
+    lessons = {lesson.name: lesson for lesson in Course(current).lessons()}
+    ids = [id for part in parts for id in lessons[part].named_in("check")]
+    assert {f"tpu.{name}" for name in OF_THE_SYSTOLIC_ARRAY} <= set(ids)
+    assert len(ids) == len(set(ids)), "an exercise is in one of the two"
+
+    monkeypatch.setenv("LABKIT_WORK", str(tmp_path))
+    current = config()
+    assert copies.ensure(current, f"{parts[0]}.ipynb")
+    old = tmp_path / "02_tpu/1_the_systolic_array.ipynb"
+    (tmp_path / f"{parts[0]}.ipynb").rename(old)
+    work = old.read_bytes()
+    assert copies.of_lessons_gone(current, "02_tpu") == ["02_tpu/1_the_systolic_array.ipynb"]
+    for part in parts:
+        assert copies.of(current, f"{part}.ipynb") == (f"{part}.ipynb", [])
+        assert copies.ensure(current, f"{part}.ipynb")
+    assert old.read_bytes() == work
+
+
 @pytest.fixture
 def contents(course, monkeypatch):
     """The contents manager as JupyterLab runs it, on the tiny course."""

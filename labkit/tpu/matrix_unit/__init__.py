@@ -14,6 +14,8 @@ operands     What a systolic array takes: two arrays of int8 or two of bfloat16,
              list.
 patches      The matrix of im2col, read from the image when it is asked for: an implicit
              convolution.
+pictures     The chapter's pictures: a systolic array in some of its cycles, or several arrays in
+             one each.
 systolic     `SystolicArray(rows, cols)`: the matrix unit of a TPU, stepped by its registers or
              counted whole.
 tiling       How a product is laid on the array: which axis lies where, and the tiles that it is cut

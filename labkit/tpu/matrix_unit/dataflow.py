@@ -2,7 +2,7 @@
 
 Each of the functions steps a `Grid` until all its tiles are through, and yields the phase ("load",
 "compute" or "drain") and the tile of every cycle. `labkit.tpu.matrix_unit.tiling` has the table of
-what stays and what moves; lesson 1 of the chapter derives it.
+what stays and what moves; lesson what_a_grid_costs derives it.
 """
 
 from collections.abc import Iterator

@@ -4,7 +4,8 @@
     run.result, run.cycles, run.utilization, run.trace[0]
 
 int8 operands are summed in int32 and bfloat16 ones in float32, as in the units of TPUs. `cycles` is
-the closed form that stands beside the simulation. Lesson 1 of the chapter derives both.
+the closed form that stands beside the simulation. Lessons a_product_in_a_grid and
+what_a_grid_costs derive both.
 """
 
 from collections.abc import Callable, Iterator

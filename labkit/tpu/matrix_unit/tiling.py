@@ -9,7 +9,7 @@ Which of the three numbers stays in its place names the dataflow:
 
 "is" is "ws" of the transposed product, C^T = B^T A^T. A matrix larger than the array is cut into
 tiles; where it ends raggedly the tile is filled up with zeros, which take as long as numbers do.
-Lesson 1 of the chapter derives all of this.
+Lesson what_a_grid_costs derives all of this.
 """
 
 from dataclasses import dataclass

@@ -10,7 +10,7 @@
 #     name: python3
 #   labkit:
 #     title: bfloat16
-#     number: 2
+#     number: 3
 #     minutes: 45
 #     needs: [ml_dtypes]
 #     able: round, sum and split numbers as a matrix unit does; say where 8 bits are enough, and where a float32 copy is kept
@@ -31,7 +31,7 @@
 # - get the digits of float32 back out of bfloat16 products;
 # - say which numbers of a training step must stay in float32, and show what happens if they do not.
 #
-# You need the array of [lesson 1](1_the_systolic_array.ipynb), in which partial sums move from row to row, and the words weight, gradient and learning rate.
+# You need the array of [lesson 1](1_a_product_in_a_grid.ipynb), in which partial sums move from row to row, and the words weight, gradient and learning rate.
 
 # %% tags=["setup"]
 # The setup cell: written by labkit build.

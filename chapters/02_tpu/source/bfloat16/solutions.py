@@ -1,4 +1,4 @@
-"""The solutions of lesson 02_tpu/2_bfloat16. Written by `labkit build` from
+"""The solutions of lesson 02_tpu/3_bfloat16. Written by `labkit build` from
 
 chapters/02_tpu/source/bfloat16/lesson.py
 

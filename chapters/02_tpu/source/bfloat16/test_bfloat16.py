@@ -20,7 +20,7 @@ TRAINING, EXPLAIN, TRIAL = "updates lost", "first updates", "other layout"
 
 @pytest.fixture(scope="module")
 def lesson():
-    return Run("02_tpu", "2_bfloat16")
+    return Run("02_tpu", "3_bfloat16")
 
 
 def truncated(x):

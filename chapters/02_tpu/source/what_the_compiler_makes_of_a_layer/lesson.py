@@ -10,7 +10,7 @@
 #     name: python3
 #   labkit:
 #     title: What the compiler makes of a layer
-#     number: 3
+#     number: 5
 #     minutes: 47
 #     needs: [jax]
 #     able: "read how Google's compiler lays a layer out on a TPU: tiles, padding, how busy the matrix unit is"
@@ -37,7 +37,7 @@
 # - say how much of a matrix unit a layer uses;
 # - choose sizes that waste little.
 #
-# You need [lesson 1](1_the_systolic_array.ipynb).
+# You need [*A product in a grid*](1_a_product_in_a_grid.ipynb) and [*What a grid costs*](2_what_a_grid_costs.ipynb).
 
 # %% tags=["setup"]
 # The setup cell: written by labkit build.
@@ -47,7 +47,7 @@
 #
 # The **matrix unit** (MXU) of a TPU is the systolic array of lesson 1.
 # To multiply a matrix [M, K] by weights [K, N], it holds **weight tiles** of up to 128 x 128 weights, one after another, while M rows stream through each.
-# In lesson 1's simulator, a weight tile that is partly empty takes as long as a full one.
+# In lesson 2's simulator, a weight tile that is partly empty takes as long as a full one.
 #
 # The next cell asks for three guesses, and only the first follows from these rules alone.
 
@@ -365,7 +365,7 @@ figures.table(heads, rows, "predicted, at the published 819 GB/s")
 #
 # ## On trial
 #
-# The [next lesson](4_what_a_training_step_costs.ipynb) tests two claims about TPUs.
+# The [next lesson](6_what_a_training_step_costs.ipynb) tests two claims about TPUs.
 #
 # ## Recap
 #
