@@ -11,7 +11,7 @@
 #   labkit:
 #     title: What costs an afternoon
 #     number: 13
-#     minutes: 45
+#     minutes: 51
 #     needs: [jax]
 #     able: say which calls compile a program again, and pad so that few do; find the queue that feeds a step; read a trace
 #     runs_on: any CPU with JAX; nothing of it ran on a TPU
@@ -85,7 +85,8 @@ steps_guess = predict("tpu.steps_with_two_ahead", 325, "ms")
 # At its first call, `jit` traces a function and compiles a program.
 # It keeps the program for all later calls that look the same.
 # What must be the same?
-# JAX announces each compilation as an **event**, to which a program can listen (`jax.monitoring`), so we need not guess.
+# JAX announces each compilation as an **event**, `/jax/core/compile/backend_compile_duration`, to which a program can listen with `jax.monitoring`.
+# So we can count.
 # For each row of the table, a fresh `step` is called as `step(x, 0.1, 2)`, and then a second time.
 # The last column is what JAX itself says when `jax.explain_cache_misses` is on.
 
@@ -302,7 +303,7 @@ input_pictures.timelines(prepare, compute, begins)
 # A queue need not be a thread of its own.
 # When a JAX function is called, the device begins, and Python goes on at once, until it reads the result ([asynchronous dispatch](https://docs.jax.dev/en/latest/async_dispatch.html)).
 # So a loop can prepare and send the next batches while the device computes.
-# This one keeps k batches ahead; `jax.device_put` sends an array to the device.
+# This one is k batches ahead; `jax.device_put` sends an array to the device.
 
 # %%
 from collections import deque
@@ -312,20 +313,21 @@ def prefetch(batches, k):
     queue = deque()
     for batch in batches:
         queue.append(jax.device_put(batch))
-        if len(queue) > k:
+        if len(queue) == k:
             yield queue.popleft()
     yield from queue
 
 
-for k in (0, 2):
+for k in (1, 2):
     print(f"\nk = {k}:", end=" ")
     for i, batch in enumerate(prefetch(input_pictures.batches(4), k)):
         print("step", i, end="; ")
         loss = double(batch)  # float(loss) here would make Python wait for the device
 
 # %% [markdown]
-# With k = 2, batches 0, 1 and 2 are on their way before step 0 begins.
-# But `float(loss)` in each round would make Python wait for the device, and the host would prepare nothing meanwhile.
+# With k = 1 this is the plain loop: once step 0 has begun, Python goes on and prepares batch 1.
+# With k = 2, batch 2 begins when step 0 has begun, as in the exercise; only step 0 itself begins later, since it waits for two batches.
+# But with `float(loss)` in each round, Python waits for the device, and that is the picture's *no queue*.
 # So read the loss only every hundred steps, say.
 #
 # ## Measure
@@ -383,7 +385,7 @@ for name in ("train", "backend_compile_and_load"):
 # %% [markdown]
 # One of three steps contains a compilation: in a training loop that runs already, there should be none.
 # <!-- holds: seen["train"] == 3 and seen["backend_compile_and_load"] == 1 -->
-# On a TPU, a trace also has rows for the chip, and a step that waits for its input shows as a gap in them.
+# On a TPU, a trace also has rows for the chip, and a step that waits for its input shows as a gap in them (by XProf's documentation; we have none to show).
 # Here there is no such row, since the device is your processor.
 #
 # ## Explain
@@ -403,7 +405,7 @@ figures.guesses(guesses)
 # %% [markdown]
 # The eight calls have five keys.
 # <!-- holds: programs.value == 5 -->
-# With a queue of 2, the 64 steps take 402 ms: of each slow batch 20 ms, the queue hides only 2 x 5 = 10.
+# With a queue of 2, the 64 steps take 402 ms: of the 20 ms of each slow batch, the queue hides only 2 x 5 = 10, so the eight of them add 80 ms to the 322 that a longer queue needs.
 # <!-- holds: float(results[20, 2]) == 402 == 322 + 8 * 10 -->
 #
 # ## On trial
@@ -419,6 +421,7 @@ figures.guesses(guesses)
 # ### Outside
 #
 # `JAX_LOG_COMPILES=1 python train.py` logs each compilation, and `JAX_EXPLAIN_CACHE_MISSES=1` its reason.
+# A function's own `_cache_size()` is too high a count: a NumPy array and a JAX array of one shape share a program, but it has two entries for them.
 # The libraries Grain and `tf.data` prepare batches in several workers.
 # XProf, also within TensorBoard, draws a trace; we did not try it on a TPU.
 #

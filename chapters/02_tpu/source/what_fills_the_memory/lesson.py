@@ -11,7 +11,7 @@
 #   labkit:
 #     title: What fills the memory
 #     number: 14
-#     minutes: 45
+#     minutes: 49
 #     needs: [jax]
 #     able: add up what a step needs of memory; save it by donation and by computing again; say what both cost
 #     runs_on: answers of Google's TPU compiler, stored; a CPU with JAX
@@ -51,7 +51,7 @@
 # `jax.checkpoint` around a block of layers says: do not keep what the block makes inside; compute it again when the backward pass needs it.
 #
 # 1. We put it around each block of three layers.
-#    How many GiB of temporary arrays does the compiler need now?
+#    How many GiB of **temporary arrays**, which a program makes on the way and drops, does the compiler need now?
 # 2. By how many percent does the arithmetic of the step grow?
 
 # %%
@@ -182,11 +182,11 @@ for donate, made in updates.items():
 # Without donation, the arrays take 18 GiB, more than a v5e has, and still the program compiles.
 # <!-- holds: at_once(updates[()]) == 18 * GIB > memory_pictures.HBM * GIB > at_once(updates[(0,)]) -->
 # Here the compiler's check left the results out.
-# Nobody has run it on a chip; so add up yourself.
+# We had no chip to run it on, so do not rely on the check: add up yourself.
 #
 # ### What the backward pass keeps
 #
-# Temporary arrays are the largest part of most steps, because the outputs of all layers wait for the backward pass.
+# In a training step with a large batch, most of the memory goes to temporary arrays, because the outputs of all layers wait for the backward pass.
 # With blocks, only the last output of each block is kept.
 # Let four layers have outputs a, b, c and d of 3, 1, 2 and 2 GiB, in blocks of two:
 #
@@ -261,30 +261,28 @@ def gradient(loss, depth, batch=524_288):
 
 base = gradient(plain, 9)
 kept = compiled(round(base.memory["temp"] / GIB, 2), "GiB", "libtpu")
-rows = [["no blocks", None, kept, compiled(0, "%", "libtpu")]]
+nine = [["no blocks", None, kept, compiled(0, "%", "libtpu")]]
 for block in (1, 3, 9):
     yours = predicted(kept_bytes(np.full(9, GIB), block) / GIB, "GiB", "your function")
     made = gradient(in_blocks(block), 9)
     theirs = compiled(round(made.memory["temp"] / GIB, 2), "GiB", "libtpu")
     more = compiled(100 * (made.flops / base.flops - 1), "%", "libtpu")
-    rows.append([f"blocks of {block}", yours, theirs, more])
-    if block == 3:
-        three = theirs, more
-figures.table(["nine layers", "kept", "compiler", "more FLOP"], rows)
+    nine.append([f"blocks of {block}", yours, theirs, more])
+figures.table(["nine layers", "kept", "compiler", "more FLOP"], nine)
 
 # %% [markdown]
 # Blocks of three need 5 GiB instead of 9, as your function says, for 23 % more arithmetic.
-# <!-- holds: rows[2][2].value == rows[2][1].value == 5 and round(rows[2][3].value) == 23 -->
+# <!-- holds: nine[2][2].value == nine[2][1].value == 5 and round(nine[2][3].value) == 23 -->
 # **But blocks of one layer need 10 GiB, more than no blocks at all, and 31 % more arithmetic.**
-# <!-- holds: rows[1][2].value == 10 and round(rows[1][3].value) == 31 -->
-# For if each layer is a block, each output is the last of its block, and all nine are kept; one more is there while a layer is computed again.
+# <!-- holds: nine[1][2].value == 10 and round(nine[1][3].value) == 31 -->
+# For if each layer is a block, each output is the last of its block, and all nine are kept, and it seems that one more is there while a layer is computed again.
 # One block of all nine saves nothing either, since all of its outputs are there at once when it is computed again.
-# <!-- holds: rows[3][2].value == 9 -->
+# <!-- holds: nine[3][2].value == 9 -->
 #
 # The FLOP tell what is computed again.
 # A forward pass has 9 products, and the backward pass has two for each layer, but only one for the first, whose input needs no gradient: 9 + 17 = 26.
 # With blocks of three, 6 products come again, those of the first two blocks, and 6 / 26 is 23 %.
-# <!-- holds: round(100 * 6 / 26) == 23 == round(rows[2][3].value) -->
+# <!-- holds: round(100 * 6 / 26) == 23 == round(nine[2][3].value) -->
 # The last block need not be computed again, because its backward pass comes at once.
 #
 # ## Measure
@@ -309,7 +307,7 @@ print(refused[1])
 # %% [markdown]
 # Blocks of 2, 4 and 8 need what your function says, within 1 %.
 # <!-- holds: all(abs(theirs[k] / yours[k] - 1) < 0.01 for k in (2, 4, 8)) -->
-# Blocks of one layer are refused, as the opening said, with one output more than 16.
+# Blocks of one layer are refused, as the opening said, with one output more than 16 (in the compiler's own words, *Used 17.00G of 15.75G hbm*).
 #
 # A single block of 16 should need 16 GiB, too, but the compiler makes do with 12.
 # <!-- holds: yours[16] == 16 and round(theirs[16], 2) == 12 -->
@@ -335,13 +333,13 @@ figures.table(["16 layers", "temporary arrays", "products"], rows)
 # %% [markdown]
 # By our sum, 16 layers have 16 + 31 = 47 products, and with half the batch the compiler needs these 47, and 16 x 0.5 = 8 GiB.
 # <!-- holds: rows[1][1].value == 8 and rows[1][2].value == 47 -->
-# With the full batch it has 51: as the memory would not do, it computes four outputs again **by itself**, without being asked.
+# With the full batch it has 51: as 16 GiB would not fit, it computes four outputs again **by itself**, without being asked.
 # <!-- holds: rows[0][2].value == 51 and rows[0][1].value == 12 -->
-# That is how the step of the opening fitted.
+# That is how the step of the opening fits.
 # Around single layers, the barriers of `jax.checkpoint` forbid such help: without them, the compiler does what it did without blocks.
 # <!-- holds: rows[3][1].value == rows[0][1].value and rows[3][2].value == rows[0][2].value -->
 #
-# So there are three ways out of a full memory: half the batch (8 GiB, no arithmetic added, but two steps for the same images), blocks of four (7 GiB, 59 products instead of 47), and donation.
+# So there are three ways out of a full memory: half the batch (8 GiB, no arithmetic added, but two steps for the same rows), blocks of four (7 GiB, 59 products instead of 47), and donation.
 # <!-- holds: rows[2][1].value == 7 and rows[2][2].value == 59 -->
 #
 # ## Explain
@@ -349,7 +347,7 @@ figures.table(["16 layers", "temporary arrays", "products"], rows)
 # How good were your guesses?
 
 # %% tags=["picture"]
-memory, more = three
+_, _, memory, more = nine[2]  # the row of blocks of three
 figures.guesses([("memory", memory_guess, memory), ("more FLOP", flop_guess, more)])
 
 # %% [markdown]

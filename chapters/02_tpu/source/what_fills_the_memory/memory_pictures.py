@@ -57,12 +57,12 @@ def bars(predicted: Mapping[int, float], compiled: Mapping[int, float | None]) -
         if value is None:
             axes.text(place + 0.2, 0.3, "refused", rotation=90, ha="center", color=INK, fontsize=9)
     axes.axhline(HBM, color=INK, linewidth=1, linestyle=":")
-    axes.text(places[-1] + 0.45, HBM + 0.2, "a v5e's memory", ha="right", va="bottom", fontsize=9)
+    axes.text(places.mean(), HBM + 0.2, "a v5e's memory", ha="center", va="bottom", fontsize=9)
     axes.set_xticks(places, [str(block) for block in predicted])
     axes.set_xlabel("layers in a block")
     axes.set_ylabel("GiB of temporary arrays")
     axes.set_ylim(0, 21.5)
-    axes.legend(loc="upper center", ncols=2, fontsize=9)
+    axes.legend(loc="upper center", ncols=2, fontsize=9, frameon=False)
     said = []
     for block, value in compiled.items():
         result = "refused" if value is None else f"{value:.2f}"
