@@ -152,16 +152,16 @@ count_programs = check("tpu.count_programs", count_programs)
 
 # %% [markdown]
 # Does JAX agree with your function?
-# We make 60 calls at random, and count the events of a real `step`.
+# We make 30 calls at random, and count the events of a real `step`.
 
 # %%
 rng = np.random.default_rng(0)
-whole = rng.random(60) < 0.3
+whole = rng.random(30) < 0.3
 calls = (
-    rng.integers(1, 33, 60),  # lengths
-    np.where(whole, 2, rng.random(60)),  # rates
+    rng.integers(1, 33, 30),  # lengths
+    np.where(whole, 2, rng.random(30)),  # rates
     whole,
-    rng.integers(1, 3, 60),  # powers
+    rng.integers(1, 3, 30),  # powers
 )
 checks = []
 for bucket in (1, 8, 32):
