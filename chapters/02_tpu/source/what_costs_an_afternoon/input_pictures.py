@@ -11,9 +11,13 @@ Times = Sequence[float]
 
 def in_turn(prepare: Times, compute: Times) -> np.ndarray:
     """When each step begins if the host prepares its batch only after the step before, in ms."""
-    prepare = np.asarray(prepare)
-    both = prepare + np.asarray(compute)
-    return np.concatenate([[0], np.cumsum(both)[:-1]]) + prepare
+    begins = []
+    end = 0
+    for batch, step in zip(prepare, compute, strict=True):
+        begin = end + batch
+        begins.append(begin)
+        end = begin + step
+    return np.array(begins)
 
 
 def timelines(prepare: Times, compute: Times, begins: Mapping[str, tuple[Times, int]]) -> None:
@@ -26,28 +30,41 @@ def timelines(prepare: Times, compute: Times, begins: Mapping[str, tuple[Times, 
         host = []
         device = []
         ready = 0.0
-        for i, (batch, step) in enumerate(zip(prepare, compute, strict=True)):
-            start = max(ready, _room(steps, compute, i, k))
-            ready = start + batch
-            host.append(("prepare a batch", start / 1e3, ready / 1e3))
-            device.append(("compute a step", steps[i] / 1e3, (steps[i] + step) / 1e3))
+        for i in range(len(steps)):
+            room = _room(steps, compute, i, k)
+            start = max(ready, room)
+            ready = start + prepare[i]
+            end = steps[i] + compute[i]
+            host.append(_span("prepare a batch", start, ready))
+            device.append(_span("compute a step", steps[i], end))
         rows[f"{name}: host"] = host
         rows[f"{name}: device"] = device
     figures.timeline(rows, "predicted on a virtual clock")
+
+
+def _span(kind: str, start: float, end: float) -> tuple[str, float, float]:
+    """From ms to the seconds of a timeline."""
+    return kind, start / 1e3, end / 1e3
 
 
 def _room(begins: Times, compute: Times, i: int, k: int) -> float:
     """When the host may begin batch i."""
     if k == 0 and i > 0:
         return begins[i - 1] + compute[i - 1]
-    return begins[i - k] if 0 < k <= i else 0.0
+    if 0 < k <= i:
+        return begins[i - k]
+    return 0.0
 
 
-def waiting(begins: Times, compute: Times) -> tuple[int, float]:
-    """How many steps wait for their batch, and for how many ms altogether."""
-    ends = np.concatenate([[0], np.asarray(begins) + np.asarray(compute)])[:-1]
-    gaps = np.asarray(begins) - ends
-    return int(np.sum(gaps > 1e-9)), float(gaps.sum())
+def waiting(begins: Times, compute: Times) -> int:
+    """How many steps wait for their batch, the first one included."""
+    free = 0.0
+    steps = 0
+    for begin, step in zip(begins, compute, strict=True):
+        if begin > free + 1e-9:
+            steps += 1
+        free = begin + step
+    return steps
 
 
 def batches(count: int) -> Iterator[np.ndarray]:

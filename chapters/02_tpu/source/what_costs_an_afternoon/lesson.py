@@ -345,7 +345,7 @@ for slow in (20, 30):
     for k in (1, 2, 4, 8):
         begins = step_begins(prepare, compute, k)
         results[slow, k] = predicted(begins[-1] + 5, "ms", "your function's clock")
-        steps, _ = input_pictures.waiting(begins, compute)
+        steps = input_pictures.waiting(begins, compute)
         waits.append([f"{slow} ms", float(prepare.mean()), k, results[slow, k], steps])
 heads = ["a slow batch", "ms for a batch, mean", "k", "64 steps", "steps that wait"]
 figures.table(heads, waits)

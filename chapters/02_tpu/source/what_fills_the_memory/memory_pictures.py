@@ -23,7 +23,8 @@ def at_once(made: Compiled) -> int:
     """Bytes of arguments, results and temporary arrays, what shares a place once."""
     memory = made.memory
     shared = memory.get("alias", 0)
-    return memory["argument"] + memory["output"] - shared + memory["temp"]
+    results = memory["output"] - shared
+    return memory["argument"] + results + memory["temp"]
 
 
 def what_is_left(f: Callable, donate: tuple[int, ...], count: int) -> str:
@@ -51,11 +52,12 @@ def bars(predicted: Mapping[int, float], compiled: Mapping[int, float | None]) -
     places = np.arange(len(predicted))
     guessed = list(predicted.values())
     axes.bar(places - 0.2, guessed, 0.38, color=BLUE, label="predicted by your function")
-    known = [value if value is not None else 0 for value in compiled.values()]
-    axes.bar(places + 0.2, known, 0.38, color=ORANGE, label="compiled")
-    for place, value in zip(places, compiled.values(), strict=True):
-        if value is None:
-            axes.text(place + 0.2, 0.3, "refused", rotation=90, ha="center", color=INK, fontsize=9)
+    right = places + 0.2
+    known = [value or 0 for value in compiled.values()]
+    axes.bar(right, known, 0.38, color=ORANGE, label="compiled")
+    for place, value in zip(right, known, strict=True):
+        if not value:
+            axes.text(place, 0.3, "refused", rotation=90, ha="center", fontsize=9)
     axes.axhline(HBM, color=INK, linewidth=1, linestyle=":")
     axes.text(places.mean(), HBM + 0.2, "a v5e's memory", ha="center", va="bottom", fontsize=9)
     axes.set_xticks(places, [str(block) for block in predicted])

@@ -1,4 +1,7 @@
-"""Wrong ideas of tpu.count_programs: lengths, rates, whole, powers [n], bucket -> a count."""
+"""Wrong ideas of tpu.count_programs: lengths, rates, whole, powers [n], bucket -> a count.
+
+Dense: each takes all arguments of the right one, and is a formula, to be held against it.
+"""
 
 import numpy as np
 

@@ -1,4 +1,7 @@
-"""Wrong ideas of tpu.step_begins: prepare, compute [n], k -> begins [n]."""
+"""Wrong ideas of tpu.step_begins: prepare, compute [n], k -> begins [n].
+
+Dense: each takes all arguments of the right one, and is a formula, to be held against it.
+"""
 
 import numpy as np
 

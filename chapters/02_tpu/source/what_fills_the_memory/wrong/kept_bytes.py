@@ -1,4 +1,7 @@
-"""Wrong ideas of tpu.kept_bytes: outputs [n], block -> bytes."""
+"""Wrong ideas of tpu.kept_bytes: outputs [n], block -> bytes.
+
+Dense: each takes all arguments of the right one, and is a formula, to be held against it.
+"""
 
 import numpy as np
 

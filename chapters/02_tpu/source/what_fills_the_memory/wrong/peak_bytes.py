@@ -1,4 +1,7 @@
-"""Wrong ideas of tpu.peak_bytes: arguments [n], results [m], donated [n], temporary -> bytes."""
+"""Wrong ideas of tpu.peak_bytes: arguments [n], results [m], donated [n], temporary -> bytes.
+
+Dense: each takes all arguments of the right one, and is a formula, to be held against it.
+"""
 
 import numpy as np
 
