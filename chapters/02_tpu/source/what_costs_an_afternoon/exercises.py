@@ -55,6 +55,7 @@ count_programs = exercise(
         wrong_count.powers_first,
     ),
     outputs=("programs",),
+    dtype="int",
     forbidden=LIBRARIES,
     general_causes=False,
 )
@@ -110,7 +111,6 @@ step_begins = exercise(
         wrong_begins.ends,
         wrong_begins.batches_ready,
         wrong_begins.exchanged,
-        wrong_begins.in_step,
         wrong_begins.waits,
         wrong_begins.always_room_for_one,
     ),

@@ -102,13 +102,6 @@ def begins_one_by_one(prepare, compute, k):
     return np.cumsum(prepare + compute) - compute
 
 
-def begins_in_step(prepare, compute, k):
-    begins = [prepare[0]]
-    for i in range(1, len(prepare)):
-        begins.append(begins[-1] + max(prepare[i], compute[i - 1]))
-    return np.array(begins)
-
-
 def begins_backwards(prepare, compute, k):
     return begins_of_a_list(compute, prepare, k)
 
@@ -156,7 +149,7 @@ PLANTED = {
         (count_sum, "are added up"),
         (count_powers_of_two, "powers of two"),
         (count_kept, "something is kept from one call"),
-        (count_as_a_float, "programs is a floating-point number"),
+        (count_as_a_float, "programs holds floating-point numbers"),
         (count_in_place, "changes its input"),
         (count_by_torch, "torch"),
     ],
@@ -171,7 +164,6 @@ PLANTED = {
         (begins_as_ends, "when the steps end"),
         (begins_in_whole_numbers, "cut off"),
         (begins_rounded, "rounded to 1 digit"),
-        (begins_in_step, "wait for each other at every step"),
         (begins_backwards, "are exchanged"),
         (begins_kept, "something is kept from one call"),
         (begins_in_place, "changes its input"),

@@ -191,6 +191,7 @@ RIGHT_ON = {  # where what they confuse is one and the same
     peak_given_away: NOTHING,
     peak_in_larger_places: NOTHING,
     peak_kept: (np.full(9, 4096), np.full(2, 512), np.zeros(9, bool), 3),
+    kept_ends_and_a_block: (np.array([5, 0]), 2),
     kept_in_kib: (np.array([2048]), 1),
     kept_from_before: (np.arange(1, 10), 2),
 }

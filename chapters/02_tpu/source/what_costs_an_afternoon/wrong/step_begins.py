@@ -87,12 +87,6 @@ def exchanged(prepare, compute, k):
     return run(compute, prepare, room_of(k))[1]
 
 
-def in_step(prepare, compute, k):
-    """Host and device wait for each other at each step."""
-    longer = np.maximum(prepare[1:], compute[:-1])
-    return prepare[0] + np.concatenate([[0], np.cumsum(longer)])
-
-
 def waits(prepare, compute, k):
     """How long each step waits for its batch."""
     begins = run(prepare, compute, room_of(k))[1]
