@@ -11,7 +11,7 @@
 #   labkit:
 #     title: What costs an afternoon
 #     number: 13
-#     minutes: 51
+#     minutes: 52
 #     needs: [jax]
 #     able: say which calls compile a program again, and pad so that few do; find the queue that feeds a step; read a trace
 #     runs_on: any CPU with JAX; nothing of it ran on a TPU

@@ -11,7 +11,7 @@
 #   labkit:
 #     title: What fills the memory
 #     number: 14
-#     minutes: 49
+#     minutes: 50
 #     needs: [jax]
 #     able: add up what a step needs of memory; save it by donation and by computing again; say what both cost
 #     runs_on: answers of Google's TPU compiler, stored; a CPU with JAX
