@@ -2,15 +2,16 @@
 
     python -m labkit.tpu.compile_worker REQUEST < PROGRAM
 
-REQUEST is JSON (topology, shardings), PROGRAM what jax.export serialised. The last line written is
-JSON: the optimised program with the compiler's counts, or its error. No TPU is needed and none is
-touched: the topology is only described.
+REQUEST is JSON (topology, shardings, donate), PROGRAM what jax.export serialised. The last line
+written is JSON: the optimised program with the compiler's counts, or its error. No TPU is needed
+and none is touched: the topology is only described.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -24,10 +25,13 @@ def versions() -> str:
     return f"libtpu {version('libtpu')} through jax {version('jax')}"
 
 
-def compile_program(program: bytes, topology: str, shardings: list | None) -> dict:
+def compile_program(
+    program: bytes, topology: str, shardings: list | None, donate: Sequence[int] = ()
+) -> dict:
     """The compiler's answer for one program on `topology`; without shardings, for one device.
 
     `shardings` has for each array a list: the mesh axis, or None, of each of its dimensions.
+    `donate` has the arguments whose memory the results may take.
     """
     import jax
     import jax.export
@@ -37,9 +41,11 @@ def compile_program(program: bytes, topology: str, shardings: list | None) -> di
     cuts = shardings or [[] for _ in exported.in_avals]
     placed = [_placed(aval, cut, mesh) for aval, cut in zip(exported.in_avals, cuts, strict=True)]
     arguments, _ = exported.in_tree.unflatten(placed)
-    compiled = jax.jit(exported.call, keep_unused=True).lower(*arguments).compile()
+    jitted = jax.jit(exported.call, keep_unused=True, donate_argnums=tuple(donate))
+    compiled = jitted.lower(*arguments).compile()
     counts = compiled.cost_analysis() or {}
     sizes = compiled.memory_analysis()
+    shared = {"alias": sizes.alias_size_in_bytes} if donate else {}
     return {
         "flops": counts.get("flops", 0.0),  # XLA leaves out what it counts as 0
         "bytes_accessed": counts.get("bytes accessed", 0.0),
@@ -48,7 +54,8 @@ def compile_program(program: bytes, topology: str, shardings: list | None) -> di
             "output": sizes.output_size_in_bytes,
             "temp": sizes.temp_size_in_bytes,
             "generated_code": sizes.generated_code_size_in_bytes,
-        },
+        }
+        | shared,
         "hlo": compiled.as_text(),
     }
 

@@ -60,6 +60,7 @@ def compile_for_tpu(
     source: str = "auto",
     timeout: float = PATIENCE,
     shardings: Sequence | None = None,
+    donate: Sequence[int] = (),
 ) -> "Compiled":
     """Compile `f` for a TPU and return what the compiler says about it.
 
@@ -68,6 +69,8 @@ def compile_for_tpu(
     dtype, or a tuple, list or dict of these. It is compiled for one device (a TensorCore of a v2
     to v4, else a chip), unless `shardings` says for each argument which axis is cut over all
     devices of the topology: (("devices",), ()) cuts axis 0 of the first, copies the second.
+    `donate` names the arguments, from 0, whose memory the results may take (donate_argnums); how
+    much they do take is `memory["alias"]`.
     `source`: "compiler", "snapshot", or "auto", the compiler where it is installed.
 
     Raises ValueError for a topology, shapes or a source that cannot be, TPUOutOfMemory,
@@ -80,7 +83,7 @@ def compile_for_tpu(
         raise ValueError(f"source is {source!r}: use 'auto', 'compiler' or 'snapshot'.")
     if not timeout > 0:
         raise ValueError(f"timeout is {timeout}; it must be more than 0 seconds.")
-    program = tracing.trace(f, shapes, shardings)
+    program = tracing.trace(f, shapes, shardings, donate)
     if source == "snapshot" or (source == "auto" and not installed()):
         answer = snapshot.recall(program.fingerprint, topology, program.title)
     else:
@@ -111,7 +114,8 @@ def ask(program: tracing.TracedProgram, topology: str, timeout: float = PATIENCE
     if not installed():
         said = f"Google's TPU compiler is not here. {snapshot.INSTALL}"
         raise CompilerError(f"{said}; elsewhere use source='snapshot'.")
-    request = json.dumps({"topology": topology, "shardings": program.shardings})
+    asked = {"topology": topology, "shardings": program.shardings, "donate": program.donate}
+    request = json.dumps(asked)
     command = [sys.executable, "-P", "-m", "labkit.tpu.compile_worker", request]
     options = {"capture_output": True, "timeout": timeout, "env": os.environ | CHILD}
     try:
@@ -171,7 +175,9 @@ class Compiled:
     collectives: list[hlo.Collective]
     flops: float  # XLA's own count: a loop's body once, and no sine or exponential
     bytes_accessed: float
-    memory: dict[str, int]  # bytes of argument, output, temp, generated_code
+    # bytes of argument, output, temp, generated_code; of a program that donates, of alias: what
+    # of the output lies in an argument's place
+    memory: dict[str, int]
     hlo: str | None = None  # the optimised program; None from the snapshot
 
     @property

@@ -6,6 +6,7 @@ versions of jax, and another for every change of the program.
 """
 
 import hashlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,12 @@ import numpy as np
 _CALLS = {"jit", "pjit", "custom_jvp_call", "custom_vjp_call", "closed_call"}
 
 
-def fingerprint(structure: Any, shardings: list | None) -> str:
-    """24 hexadecimal digits for a program's structure and how its arguments are cut."""
+def fingerprint(structure: Any, shardings: list | None, donate: Sequence[int] = ()) -> str:
+    """24 hexadecimal digits for a program's structure, how its arguments are cut, and which of
+    them are donated."""
     whole = repr((structure, shardings))
+    if donate:
+        whole += f" donates {sorted(donate)}"
     return _digest(whole.encode())[:24]
 
 

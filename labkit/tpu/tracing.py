@@ -36,6 +36,7 @@ class TracedProgram(NamedTuple):
     shardings: list | None  # for each array: the axis of devices that each dimension is cut over
     fingerprint: str
     serialise: Callable[[], bytes]  # what jax.export writes
+    donate: Sequence[int] = ()  # arguments whose memory the results may take
 
 
 class _Trace(NamedTuple):
@@ -46,16 +47,23 @@ class _Trace(NamedTuple):
     serialise: Callable[[], bytes]
 
 
-def trace(f: Callable, shapes: Sequence, shardings: Sequence | None = None) -> TracedProgram:
+def trace(
+    f: Callable,
+    shapes: Sequence,
+    shardings: Sequence | None = None,
+    donate: Sequence[int] = (),
+) -> TracedProgram:
     """Trace `f` on arrays of `shapes`, without computing anything; see compile_for_tpu.
 
-    Raises ImportError without jax, and ValueError for shapes and shardings that cannot be and for
-    a function that cannot be traced on them.
+    Raises ImportError without jax, and ValueError for shapes, shardings and donated arguments that
+    cannot be and for a function that cannot be traced on them.
     """
     _import_jax()
     shapes = listed(shapes)
     if shardings is not None and len(shardings) != len(shapes):
         raise ValueError(f"{len(shapes)} arguments need as many shardings, not {len(shardings)}.")
+    if not set(donate) <= set(range(len(shapes))):
+        raise ValueError(f"donate={donate}: there are {len(shapes)} arguments, counted from 0.")
     arguments = read_arguments(f, shapes)
     name = getattr(f, "__name__", None) or getattr(f, "name", type(f).__name__)
     framework = _trace_tensorflow if _is_of_tensorflow(f) else _trace_jax
@@ -72,8 +80,9 @@ def trace(f: Callable, shapes: Sequence, shardings: Sequence | None = None) -> T
         title=_title(name, arguments, len(traced.variables)),
         names=arguments.names + traced.variables,
         shardings=cuts,
-        fingerprint=fingerprint(traced.structure, cuts),
+        fingerprint=fingerprint(traced.structure, cuts, donate),
         serialise=traced.serialise,
+        donate=tuple(donate),
     )
 
 

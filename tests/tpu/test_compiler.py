@@ -273,6 +273,19 @@ def test_tensorflow_and_keras_give_the_same_program_as_jax():
 
 
 @needs_compiler
+def test_a_result_takes_the_place_of_a_donated_argument():
+    def update(w, g):
+        return w - 0.1 * g
+
+    shapes = [((1024, 1024), "float32")] * 2
+    kept = compile_for_tpu(update, shapes, source="compiler")
+    shared = compile_for_tpu(update, shapes, source="compiler", donate=(0,))
+    assert "alias" not in kept.memory
+    assert shared.memory["alias"] == kept.memory["output"] == 4 * 1024 * 1024
+    assert shared.memory["argument"] == kept.memory["argument"] == 2 * kept.memory["output"]
+
+
+@needs_compiler
 def test_nothing_lies_where_others_can_read_it(tmp_path, monkeypatch):
     """libtpu would log its flags and the current folder among the temporary files."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))

@@ -80,6 +80,16 @@ def test_shapes_dtypes_shardings_and_constants_matter():
     assert zero != one
 
 
+def test_what_is_donated_matters_and_nothing_changes_nothing():
+    plain = fingerprint(layer)
+    first = fingerprint(layer, donate=(0,))
+    assert len({plain, first, fingerprint(layer, donate=(1,))}) == 3
+    assert fingerprint(layer, donate=()) == plain
+    assert fingerprint(layer, donate=(0, 1)) == fingerprint(layer, donate=(1, 0))
+    with pytest.raises(ValueError, match="there are 2 arguments, counted from 0"):
+        trace(layer, SQUARE, donate=(2,))
+
+
 def test_inner_programs_count_with_all_their_parameters():
     def longer(x, w):
         return lax.scan(lambda c, _: (c @ w, None), x, None, length=6)[0]

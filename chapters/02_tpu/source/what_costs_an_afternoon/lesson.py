@@ -1,0 +1,441 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+#   labkit:
+#     title: What costs an afternoon
+#     number: 13
+#     minutes: 52
+#     needs: [jax]
+#     able: say which calls compile a program again, and pad so that few do; find the queue that feeds a step; read a trace
+#     runs_on: any CPU with JAX; nothing of it ran on a TPU
+# ---
+
+# %% [markdown]
+# # What costs an afternoon
+#
+# **64 sentences, and 64 programs.**
+# <!-- holds: rows[0][1].value == 64 and rows[2][1].value == 7 -->
+# A function is compiled by `jax.jit` and then called with 64 sentences of 1 to 64 numbers.
+# JAX compiles it 64 times (counted).
+# Our small function hardly shows it, but a large network can take minutes to compile, and a new length in the data starts this again, without a word on the screen.
+# Another afternoon goes to a device that waits for its data.
+# Which calls compile, and which steps wait?
+#
+# ## What you will be able to do
+#
+# - count the programs that a list of calls compiles, and pad so that there are few;
+# - find the queue that feeds a step;
+# - find both faults in a trace.
+#
+# You need `jax.jit` from the lesson *Training in JAX*.
+# All of this runs on your processor; nothing of it ran on a real TPU.
+
+# %% tags=["setup"]
+# The setup cell: written by labkit build.
+
+# %% [markdown]
+# ## Predict
+#
+# `step` is compiled by `jax.jit`, and its argument `power` is **static**: its value is written into the program.
+# `x` has 8 numbers in float32, and `half` has 8 in float16.
+# A new process makes these calls:
+#
+# ```
+# step(x, 0.1, 2)        step(x[:7], 0.1, 2)
+# step(x, 0.2, 2)        step(x[:7], 0.3, 2)
+# step(x, 1, 2)          step(half, 0.1, 2)
+# step(x, 0.1, 3)        step(x, 0.1, 2)
+# ```
+#
+# 1. How many programs does JAX compile?
+# 2. A **host**, the computer to which a TPU is attached, prepares 64 batches.
+#    Each takes 2 ms, but each eighth opens a new file and takes 20 ms.
+#    A step on the device takes 5 ms.
+#    The host may be 2 batches ahead.
+#    After how many milliseconds have all 64 steps ended?
+
+# %%
+import jax
+import numpy as np
+
+from labkit import check, figures, hint, predict, quiz
+from labkit.provenance import counted, predicted
+from labkit_lessons.tpu.what_costs_an_afternoon import counting, input_pictures
+
+# STUB:
+# programs_guess = predict("tpu.programs_of_eight_calls", None, "programs")
+# steps_guess = predict("tpu.steps_with_two_ahead", None, "ms")
+# BEGIN SOLUTION
+programs_guess = predict("tpu.programs_of_eight_calls", 8, "programs")
+steps_guess = predict("tpu.steps_with_two_ahead", 325, "ms")
+# END SOLUTION
+
+# %% [markdown]
+# ## Build
+#
+# ### What a program is kept for
+#
+# At its first call, `jit` traces a function and compiles a program.
+# It keeps the program for all later calls that look the same.
+# What must be the same?
+# JAX announces each compilation as an **event**, `/jax/core/compile/backend_compile_duration`, to which a program can listen with `jax.monitoring`.
+# So we can count.
+# For each row of the table, a fresh `step` is called as `step(x, 0.1, 2)`, and then a second time.
+# The last column is what JAX itself says when `jax.explain_cache_misses` is on.
+
+# %%
+x = np.ones(8, np.float32)
+half = np.ones(8, np.float16)
+second_calls = {
+    "step(x, 0.1, 2)": (x, 0.1, 2),
+    "step(x, 0.2, 2)": (x, 0.2, 2),
+    "step(x, 1, 2)": (x, 1, 2),
+    "step(x, 0.1, 3)": (x, 0.1, 3),
+    "step(x[:7], 0.1, 2)": (x[:7], 0.1, 2),
+    "step(half, 0.1, 2)": (half, 0.1, 2),
+}
+table = []
+for name, call in second_calls.items():
+    programs, reason = counting.second_call((x, 0.1, 2), call)
+    table.append([name, counted(programs, "", "JAX's events"), reason or None])
+figures.table(["second call", "new programs", "JAX's reason"], table)
+
+# %% [markdown]
+# The value 0.2 needs no new program, because `rate` is an input like any other.
+# <!-- holds: [row[1].value for row in table] == [0, 0, 1, 1, 1, 1] -->
+# But JAX compiles again for another shape or dtype, for another static value, and for a Python `int` where a `float` was.
+# (`f32[8]` is an array of 8 numbers in float32, and `i32[]` is a single int32.)
+#
+# So each program has a **key**: here the length of `x`, its dtype, the type of `rate`, and `power`.
+# If `x` is always float32, these four calls have three keys:
+#
+# | call | length of `x` | type of `rate` | `power` | |
+# |---|---|---|---|---|
+# | step(x, 0.5, 2) | 8 | float | 2 | compiles |
+# | step(x, 4, 2) | 8 | int | 2 | compiles |
+# | step(x, 0.7, 2) | 8 | float | 2 | has the first key |
+# | step(x[:5], 4, 2) | 5 | int | 2 | compiles |
+#
+# Fewer lengths mean fewer programs.
+# If each `x` is first **padded** with zeros, say to the next multiple of 8, then a length of 5 becomes 8, and 8 stays 8.
+# Now the last call has the key of the second, and two programs are enough.
+#
+# **Exercise `tpu.count_programs`**: a new process makes n calls of `step`.
+# Before call i, an `x` of `lengths[i]` float32 numbers is padded to the next multiple of `bucket`.
+# Its rate has the value `rates[i]`, and is a Python `int` where `whole[i]` is True, else a `float`; its power is `powers[i]`.
+# Return how many programs JAX compiles.
+# In this lesson's exercises, arrays are NumPy arrays, also those that you return, and `check` takes no other library.
+
+
+# %% tags=["exercise:tpu.count_programs"]
+def count_programs(lengths, rates, whole, powers, bucket):
+    """lengths [n], rates [n], whole [n] of bool, powers [n], a multiple -> a whole number"""
+    # STUB:
+    # return None
+    # BEGIN SOLUTION
+    padded = np.ceil(lengths / bucket)
+    keys = set()
+    for i in range(len(lengths)):
+        keys.add((padded[i], whole[i], powers[i]))
+    return len(keys)
+    # END SOLUTION
+
+
+count_programs = check("tpu.count_programs", count_programs)
+
+# %% [markdown]
+# Does JAX agree with your function?
+# We make 30 calls at random, and count the events of a real `step`.
+
+# %%
+rng = np.random.default_rng(0)
+whole = rng.random(30) < 0.3
+calls = (
+    rng.integers(1, 33, 30),  # lengths
+    np.where(whole, 2, rng.random(30)),  # rates
+    whole,
+    rng.integers(1, 3, 30),  # powers
+)
+checks = []
+for bucket in (1, 8, 32):
+    yours = predicted(count_programs(*calls, bucket), "", "your function")
+    real = counted(counting.compiled_by_calls(*calls, bucket), "", "JAX's events")
+    checks.append([bucket, yours, real])
+figures.table(["padded to a multiple of", "programs", "JAX"], checks)
+
+# %% [markdown]
+# ### A function that is new each time
+#
+# The function itself belongs to the key, too, so a `lambda` that is written within a loop is a new function in each round.
+# We count both ways.
+
+
+# %%
+def double(x):
+    return (2 * x).sum()
+
+
+def with_a_lambda():
+    for _ in range(3):
+        jax.jit(lambda x: (2 * x).sum())(x)
+
+
+def with_a_name():
+    for _ in range(3):
+        jax.jit(double)(x)
+
+
+print("a lambda, three rounds:", counted(counting.compiled_by(with_a_lambda), "", "JAX's events"))
+print("one function, three rounds:", counted(counting.compiled_by(with_a_name), "", "JAX's events"))
+
+# %% [markdown]
+# ### What padding costs
+#
+# Padding is not free, since the device computes on the zeros as well.
+# Take the lengths 3, 5, 6 and 9, so 23 numbers:
+#
+# | padded to | lengths | programs | numbers |
+# |---|---|---|---|
+# | nothing | 3, 5, 6, 9 | 4 | 23 |
+# | a multiple of 4 | 4, 8, 8, 12 | 3 | 32 |
+# | a power of two | 4, 8, 8, 16 | 3 | 36 |
+#
+# How does this go on for the 64 lengths of the opening?
+
+# %%
+lengths = np.arange(1, 65)
+ways = {
+    "nothing": lengths,
+    "a multiple of 8": 8 * np.ceil(lengths / 8).astype(int),
+    "a power of two": 2 ** np.ceil(np.log2(lengths)).astype(int),
+}
+rows = []
+for way, padded in ways.items():
+    total = counting.fresh_step()
+    programs = counting.compiled_by(lambda: [total(np.ones(n), 1.0, 1) for n in padded])
+    more = 100 * (padded.sum() / lengths.sum() - 1)
+    rows.append([way, counted(programs, "", "JAX's events"), int(padded.sum()), float(more)])
+figures.table(["padded to", "programs", "numbers", "more, %"], rows)
+
+# %% [markdown]
+# Powers of two need only 7 programs, but 31 % more numbers.
+# <!-- holds: rows[2][1].value == 7 and round(rows[2][3]) == 31 -->
+# Up to a length of 64, multiples of 8 are nearly as few programs, and cost only 11 %.
+# <!-- holds: rows[1][1].value == 8 and round(rows[1][3]) == 11 -->
+# But up to 4,096 they would be 4,096 / 8 = 512 programs, where powers of two are 13.
+# <!-- holds: 4_096 / 8 == 512 and len({*(2 ** np.ceil(np.log2(np.arange(1, 4097)))).tolist()}) == 13 -->
+#
+# The zeros must not change the result.
+# They do not change a sum, but the mean of 6, 7, 8 and a zero is 21 / 4 instead of 7.
+# So give the function the true length as well, as an ordinary argument, and divide by that.
+#
+# ### A step that waits for its input
+#
+# Programs are compiled once, but batches must be prepared all the time.
+# Let the host prepare four batches in 2, 2, 2 and 9 ms, and let each step take 4 ms on the device.
+# If the host prepares a batch only when the step before has ended, the device waits for all 15 ms of this work.
+#
+# With a **queue**, the host works ahead.
+# It prepares one batch at a time, and begins the next as soon as the queue has a free place.
+# Step i takes its batch out of the queue when it begins, so with k places, batch i can begin when step i - k has begun:
+#
+# ```
+#           k = 1                        k = 2
+# i   batch i      step i          batch i      step i
+# 0    0 to  2      2 to  6         0 to  2      2 to  6
+# 1    2 to  4      6 to 10         2 to  4      6 to 10
+# 2    6 to  8     10 to 14         4 to  6     10 to 14
+# 3   10 to 19     19 to 23         6 to 15     15 to 19
+# ```
+#
+# With one place, the long batch 3 can only begin when step 2 begins, at 10 ms, and its step waits from 14 to 19.
+# With two places, it begins with step 1, at 6 ms, and its step waits for 1 ms only.
+#
+# **Exercise `tpu.step_begins`**: compute when each step begins.
+# The host begins batch i when it has prepared batch i - 1 and step i - k has begun (the first k batches need not wait for a step).
+# Step i begins when batch i is prepared and step i - 1 has ended.
+# Everything begins at 0.
+
+
+# %% tags=["exercise:tpu.step_begins"]
+def step_begins(prepare, compute, k):
+    """ms for each batch [n], ms for each step [n], places of the queue -> ms [n]"""
+    # STUB:
+    # return None
+    # BEGIN SOLUTION
+    begins = []
+    ready = 0  # when the host has prepared the batch before
+    free = 0  # when the device has ended the step before
+    for i in range(len(prepare)):
+        start = ready
+        if i >= k:
+            start = max(ready, begins[i - k])
+        ready = start + prepare[i]
+        begins.append(max(ready, free))
+        free = begins[i] + compute[i]
+    return np.array(begins)
+    # END SOLUTION
+
+
+step_begins = check("tpu.step_begins", step_begins)
+
+# %% [markdown]
+# The example as a picture: without a queue, and with your function's queues.
+
+# %% tags=["picture"]
+prepare = np.array([2, 2, 2, 9])
+compute = np.array([4, 4, 4, 4])
+begins = {"no queue": (input_pictures.in_turn(prepare, compute), 0)}
+for k in (1, 2):
+    begins[f"k = {k}"] = (step_begins(prepare, compute, k), k)
+input_pictures.timelines(prepare, compute, begins)
+
+# %% [markdown]
+# ## Check
+#
+# A queue need not be a thread of its own.
+# When a JAX function is called, the device begins, and Python goes on at once, until it reads the result ([asynchronous dispatch](https://docs.jax.dev/en/latest/async_dispatch.html)).
+# So a loop can prepare and send the next batches while the device computes.
+# This one is k batches ahead; `jax.device_put` sends an array to the device.
+
+# %%
+from collections import deque
+
+
+def prefetch(batches, k):
+    queue = deque()
+    for batch in batches:
+        queue.append(jax.device_put(batch))
+        if len(queue) == k:
+            yield queue.popleft()
+    yield from queue
+
+
+for k in (1, 2):
+    print(f"\nk = {k}:", end=" ")
+    for i, batch in enumerate(prefetch(input_pictures.batches(4), k)):
+        print("step", i, end="; ")
+        loss = double(batch)  # float(loss) here would make Python wait for the device
+
+# %% [markdown]
+# With k = 1 this is the plain loop: once step 0 has begun, Python goes on and prepares batch 1.
+# With k = 2, batch 2 begins when step 0 has begun, as in the exercise; only step 0 itself begins later, since it waits for two batches.
+# But with `float(loss)` in each round, Python waits for the device, and that is the picture's *no queue*.
+# So read the loss only every hundred steps, say.
+#
+# ## Measure
+#
+# How long must the queue be?
+# We run the 64 batches of the prediction on the virtual clock of your function.
+# A second host is slower: each eighth batch takes it 30 ms.
+
+# %%
+compute = np.full(64, 5)
+results = {}
+waits = []
+for slow in (20, 30):
+    prepare = np.where(np.arange(64) % 8 == 7, slow, 2)
+    for k in (1, 2, 4, 8):
+        begins = step_begins(prepare, compute, k)
+        results[slow, k] = predicted(begins[-1] + 5, "ms", "your function's clock")
+        steps = input_pictures.waiting(begins, compute)
+        waits.append([f"{slow} ms", float(prepare.mean()), k, results[slow, k], steps])
+heads = ["a slow batch", "ms for a batch, mean", "k", "64 steps", "steps that wait"]
+figures.table(heads, waits)
+
+# %% [markdown]
+# The device alone needs 64 x 5 = 320 ms, and with the first host, a queue of 4 comes within 2 ms of it.
+# <!-- holds: float(results[20, 4]) == float(results[20, 8]) == 322 -->
+# **A queue of k batches hides a slow batch as long as k steps: 4 x 5 ms = 20 ms.**
+# <!-- holds: float(results[20, 2]) > 400 > float(results[20, 4]) -->
+# The second host needs 5.5 ms for a batch on average, more than a step takes.
+# <!-- holds: waits[4][1] == 5.5 > 5 -->
+# For it no queue is long enough: it needs more workers, or less work.
+# <!-- holds: float(results[30, 8]) > 350 -->
+#
+# ### What a trace shows
+#
+# How do you notice all this in a program of your own?
+# `jax.profiler.trace` writes down what host and device do, and `StepTraceAnnotation` gives each step a name.
+# We trace three steps, of which the last gets a new length.
+
+# %%
+step = counting.fresh_step()
+step(np.ones(8), 0.1, 2)  # compiled before the trace begins
+
+
+def three_steps():
+    for number, length in enumerate([8, 8, 9]):
+        with jax.profiler.StepTraceAnnotation("train", step_num=number):
+            result = step(np.ones(length), 0.1, 2)
+    return result
+
+
+seen = counting.traced(three_steps)
+for name in ("train", "backend_compile_and_load"):
+    print(f"{name}: {seen[name]} times (counted in the trace)")
+
+# %% [markdown]
+# One of three steps contains a compilation: in a training loop that runs already, there should be none.
+# <!-- holds: seen["train"] == 3 and seen["backend_compile_and_load"] == 1 -->
+# On a TPU, a trace also has rows for the chip, and a step that waits for its input shows as a gap in them (by XProf's documentation; we have none to show).
+# Here there is no such row, since the device is your processor.
+#
+# ## Explain
+#
+# How good were your guesses?
+
+# %% tags=["picture"]
+first = counting.fresh_step()
+eight = [*second_calls.values(), (x[:7], 0.3, 2), (x, 0.1, 2)]
+programs = counted(counting.compiled_by(lambda: [first(*c) for c in eight]), "", "JAX's events")
+guesses = [
+    ("eight calls", programs_guess, programs),
+    ("64 steps", steps_guess, results[20, 2]),
+]
+figures.guesses(guesses)
+
+# %% [markdown]
+# The eight calls have five keys.
+# <!-- holds: programs.value == 5 -->
+# With a queue of 2, the 64 steps take 402 ms: of the 20 ms of each slow batch, the queue hides only 2 x 5 = 10, so the eight of them add 80 ms to the 322 that a longer queue needs.
+# <!-- holds: float(results[20, 2]) == 402 == 322 + 8 * 10 -->
+#
+# ## On trial
+#
+# The chapter's claims are tried in other lessons.
+#
+# ## Recap
+#
+# - **The rule to keep: pad to powers of two, and the lengths up to L need log2(L) + 1 programs, 7 for 64, for at most twice the numbers.**
+#   <!-- holds: rows[2][1].value == 7 == np.log2(64) + 1 and (ways["a power of two"] < 2 * lengths).all() -->
+# - A queue of k batches hides a slow batch as long as k steps, if the host keeps up on average.
+#
+# ### Outside
+#
+# `JAX_LOG_COMPILES=1 python train.py` logs each compilation, and `JAX_EXPLAIN_CACHE_MISSES=1` its reason.
+# A function's own `_cache_size()` is too high a count: a NumPy array and a JAX array of one shape share a program, but it has two entries for them.
+# The libraries Grain and `tf.data` prepare batches in several workers.
+# XProf, also within TensorBoard, draws a trace; we did not try it on a TPU.
+#
+# ## Quiz
+#
+# Put a letter in place of each `None`.
+
+# %%
+# STUB:
+# quiz("tpu.quiz_last_batch", None)
+# quiz("tpu.quiz_step_number", None)
+# quiz("tpu.quiz_longer_prefetch", None)
+# BEGIN SOLUTION
+quiz("tpu.quiz_last_batch", "b")
+quiz("tpu.quiz_step_number", "c")
+quiz("tpu.quiz_longer_prefetch", "d")
+# END SOLUTION

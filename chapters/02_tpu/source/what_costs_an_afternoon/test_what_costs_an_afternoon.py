@@ -1,0 +1,146 @@
+"""This lesson: what it prints follows JAX's own events and the learner's functions."""
+
+import logging
+
+import numpy as np
+import pytest
+
+from labkit import figures
+from tests.notebooks.running import Run
+
+jax = pytest.importorskip("jax")
+
+from labkit_lessons.tpu.what_costs_an_afternoon import counting, input_pictures  # noqa: E402
+
+KEYS, AGREE, NEW, PADDING = "second_calls = {", "checks = []", "def with_a_lambda", "ways = {"
+PICTURE, AHEAD, QUEUES = "input_pictures.timelines", "def prefetch", "waits = []"
+TRACE, GUESSES = "def three_steps", "figures.guesses"
+
+
+@pytest.fixture(scope="module")
+def lesson():
+    return Run("02_tpu", "13_what_costs_an_afternoon")
+
+
+def printed(lesson, words):
+    return lesson.printed[lesson.cell(words)]
+
+
+def line(said, begin):
+    (found,) = (one for one in said.splitlines() if one.startswith(begin))
+    return found[len(begin) :].split()
+
+
+def test_what_a_key_is_made_of(lesson):
+    said = printed(lesson, KEYS)
+    assert line(said, "step(x, 0.1, 2)") == line(said, "step(x, 0.2, 2)") == ["0", "-"]
+    assert line(said, "step(x, 1, 2)") == "1 rate, now i32[] and before f32[]".split()
+    assert line(said, "step(x, 0.1, 3)") == "1 now 3 and before 2".split()
+    assert line(said, "step(x[:7], 0.1, 2)") == "1 x, now f32[7] and before f32[8]".split()
+    assert line(said, "step(half, 0.1, 2)") == "1 x, now f16[8] and before f32[8]".split()
+
+
+def test_the_example_has_three_keys_and_two_when_padded(lesson):
+    count = lesson.namespace["count_programs"]
+    calls = np.array([8, 8, 8, 5]), np.array([0.5, 4, 0.7, 4]), np.array([0, 1, 0, 1], bool)
+    powers = np.full(4, 2)
+    assert [count(*calls, powers, 1), count(*calls, powers, 8)] == [3, 2]
+    assert [counting.compiled_by_calls(*calls, powers, bucket) for bucket in (1, 8)] == [3, 2]
+
+
+def test_the_function_is_held_against_jax(lesson):
+    said = printed(lesson, AGREE)
+    for yours, real in (one.split()[1:] for one in said.splitlines()[2:5]):
+        assert yours == real
+    other, _ = lesson.again(AGREE, count_programs=lambda *given: 77)
+    assert [one.split()[1] for one in other.splitlines()[2:5]] == ["77"] * 3
+
+
+def test_events_are_programs_and_cache_entries_are_not():
+    """What the text says of `_cache_size()`."""
+    step = counting.fresh_step()
+    array = np.ones(6, np.float32)
+    assert counting.compiled_by(lambda: step(array, 0.1, 2)) == 1
+    assert counting.compiled_by(lambda: step(jax.numpy.asarray(array), 0.1, 2)) == 0
+    assert step._cache_size() == 2
+
+
+def test_what_jax_logs_is_kept_from_the_screen_and_let_go():
+    step = counting.fresh_step()
+    logger = logging.getLogger("jax")
+    before = logger.handlers, logger.propagate
+    step(np.ones(3, np.float32), 0.1, 2)
+    told = counting.reason(lambda: step(np.ones(4, np.float32), 0.1, 2))
+    assert told == "x, now f32[4] and before f32[3]"
+    assert (logger.handlers, logger.propagate) == before
+
+
+def test_a_lambda_is_new_each_time(lesson):
+    said = printed(lesson, NEW)
+    assert "a lambda, three rounds: 3" in said and "one function, three rounds: 1" in said
+
+
+def test_what_padding_costs(lesson):
+    said = printed(lesson, PADDING)
+    assert line(said, "nothing") == ["64", "2,080", "0"]
+    assert line(said, "a multiple of 8") == ["8", "2,304", "10.8"]
+    assert line(said, "a power of two") == ["7", "2,731", "31.3"]
+    small = np.array([3, 5, 6, 9])
+    assert small.sum() == 23 and (4 * np.ceil(small / 4)).sum() == 32
+    assert (2 ** np.ceil(np.log2(small))).tolist() == [4, 8, 8, 16]
+
+
+def test_the_example_of_two_queues(lesson):
+    begins = lesson.namespace["step_begins"]
+    times = np.array([2, 2, 2, 9]), np.full(4, 4)
+    assert begins(*times, 1).tolist() == [2, 6, 10, 19]
+    assert begins(*times, 2).tolist() == [2, 6, 10, 15]
+    assert input_pictures.in_turn(*times).tolist() == [2, 8, 14, 27]
+    assert input_pictures.waiting(begins(*times, 1), times[1]) == 2
+
+
+def test_the_picture_shows_host_and_device(lesson, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(figures, "timeline", lambda rows, word: drawn.append((rows, word)))
+    lesson.again(PICTURE)
+    rows, word = drawn[0]
+    assert word.startswith("predicted")
+    spans = [(round(1e3 * start), round(1e3 * end)) for _, start, end in rows["k = 1: host"]]
+    assert spans == [(0, 2), (2, 4), (6, 8), (10, 19)]
+    spans = [(round(1e3 * start), round(1e3 * end)) for _, start, end in rows["no queue: host"]]
+    assert spans == [(0, 2), (6, 8), (12, 14), (18, 27)]
+
+
+def test_a_loop_that_is_ahead(lesson):
+    said = " ".join(printed(lesson, AHEAD).split())
+    assert "k = 1: prepare 0; step 0; prepare 1; step 1; prepare 2;" in said
+    assert "k = 2: prepare 0; prepare 1; step 0; prepare 2; step 1;" in said
+
+
+def test_how_long_a_queue_must_be(lesson):
+    results = {key: float(value) for key, value in lesson.namespace["results"].items()}
+    assert [results[20, k] for k in (1, 2, 4, 8)] == [442, 402, 322, 322]
+    assert [results[30, k] for k in (1, 2, 4, 8)] == [522, 482, 402, 357]
+    other, _ = lesson.again(QUEUES, step_begins=lambda prepare, compute, k: 100 * np.arange(64))
+    assert "6,305" in other
+
+
+def test_a_trace_holds_steps_and_compilations(lesson):
+    said = printed(lesson, TRACE)
+    assert "train: 3 times" in said and "backend_compile_and_load: 1 times" in said
+
+
+def test_guesses_meet_results(lesson, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(figures, "guesses", drawn.append)
+    lesson.again(GUESSES)
+    assert [float(result) for *_, result in drawn[0]] == [5, 402]
+    assert [result.word for *_, result in drawn[0]] == ["counted", "predicted"]
+
+
+def test_cells_can_run_again_in_any_order(lesson):
+    """After Run All a learner goes back, repairs a function and runs its cells again."""
+    left_behind = dict(lesson.namespace)
+    for words in (KEYS, NEW, AHEAD, QUEUES, TRACE, GUESSES):
+        code = lesson.cell(words)
+        assert lesson.execute(code, left_behind) == lesson.printed[code]
