@@ -121,7 +121,7 @@ def parser() -> argparse.ArgumentParser:
     made["progress"].add_argument("--json", action="store_true", help="print JSON")
     handout = made["handout"]
     handout.add_argument("--out", required=True, metavar="DIR", help="the folder to write")
-    for kind, example in (("chapter", "01_gpu"), ("lesson", "01_gpu/6_tiles 02_tpu/2_bfloat16")):
+    for kind, example in (("chapter", "01_gpu"), ("lesson", "01_gpu/6_tiles 02_tpu/3_bfloat16")):
         handout.add_argument(
             f"--{kind}",
             action="extend",

@@ -31,7 +31,7 @@ from labkit.tpu.hlo import Op
 from labkit.tpu.tracing import trace
 
 ROOT = Path(__file__).resolve().parent.parent
-NAMES = ("what_the_compiler_makes_of_a_layer", "what_a_training_step_costs")
+NAMES = ("bfloat16", "what_the_compiler_makes_of_a_layer", "what_a_training_step_costs")
 LESSONS = [path for path in sources(config(ROOT), "02_tpu") if path.parent.name in NAMES]
 HEAVY = [(128, "v2:1x1"), (256, "v5e:1x1"), (256, "v6e:1x1")]  # images and topology
 HEAVY.append((1024, "v5e:1x1"))  # more than its memory

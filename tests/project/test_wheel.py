@@ -99,7 +99,7 @@ def test_check_answers_in_an_empty_environment_for_each_room(wheels, tmp_path):
 # One lesson of each chapter, cheap ones: they read the sample, weights of both kinds, and neither.
 HANDED_OUT = (
     "01_gpu/6_tiles",
-    "02_tpu/4_what_a_training_step_costs",
+    "02_tpu/6_what_a_training_step_costs",
     "03_fpga/1_int8_from_the_formula",
     "04_distributed/13_a_tokens_cost",
 )

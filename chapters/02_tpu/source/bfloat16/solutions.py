@@ -1,4 +1,4 @@
-"""The solutions of lesson 02_tpu/2_bfloat16. Written by `labkit build` from
+"""The solutions of lesson 02_tpu/3_bfloat16. Written by `labkit build` from
 
 chapters/02_tpu/source/bfloat16/lesson.py
 
@@ -35,16 +35,8 @@ def split_bfloat16(x, parts):
     return np.array(found)
 
 
-def mixed_precision_step(master, gradient, lr):
-    """master and gradient float32, any shape -> (new master, its copy), both as float32"""
-    master = master - np.float32(lr) * gradient
-    copy = round_to_bfloat16(master)
-    return master, copy
-
-
 SOLUTIONS = {
     "tpu.round_to_bfloat16": round_to_bfloat16,
     "tpu.multiply_accumulate": multiply_accumulate,
     "tpu.split_bfloat16": split_bfloat16,
-    "tpu.mixed_precision_step": mixed_precision_step,
 }

@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from labkit import check, convnet, figures
 from labkit.datasets import cifar10
-from labkit_lessons.tpu.bfloat16 import bfloat16
+from labkit.tpu import bfloat16
 from tests.notebooks.running import Run
 
 FIELDS, MILLION, ONES, PARTS = "bfloat16.fields", "same bits as ml_dtypes", "SystolicArray", "tenth"
@@ -20,7 +20,7 @@ TRAINING, EXPLAIN, TRIAL = "updates lost", "first updates", "other layout"
 
 @pytest.fixture(scope="module")
 def lesson():
-    return Run("02_tpu", "2_bfloat16")
+    return Run("02_tpu", "3_bfloat16")
 
 
 def truncated(x):

@@ -455,7 +455,7 @@ for name, size in layers.items():
 # Our grid finds a new row of weights ready in every cycle.
 # A TPU first has to fetch them from its main memory, the **HBM** (high-bandwidth memory), and that takes longer than shifting them into the cells.
 #
-# A weight in bfloat16, the number format of [lesson 2](2_bfloat16.ipynb), has 2 bytes.
+# A weight in bfloat16, the number format of [lesson 3](3_bfloat16.ipynb), has 2 bytes.
 # Each of the M rows of `a` uses it for one multiply-add, which is 2 FLOP.
 # So M rows do M FLOP for each byte of weights.
 # The rows and the results have to be moved as well, but where K and N are much larger than M, that is little.
@@ -579,7 +579,7 @@ for how, made in done.items():
 # For a program it may look direct: the first TPU has one instruction, `MatrixMultiply/Convolve`, for both (its paper, section 2).
 # Its unit is a grid that multiplies matrices all the same.
 #
-# A real MXU differs in what we left out: its wiring, the memory behind it, its number formats ([lesson 2](2_bfloat16.ipynb)) and a compiler that may lay a layer out another way ([lesson 3](3_what_the_compiler_makes_of_a_layer.ipynb)).
+# A real MXU differs in what we left out: its wiring, the memory behind it, its number formats ([lesson 3](3_bfloat16.ipynb)) and a compiler that may lay a layer out another way ([lesson 5](5_what_the_compiler_makes_of_a_layer.ipynb)).
 #
 # ## Recap
 #

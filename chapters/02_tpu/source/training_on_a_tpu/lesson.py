@@ -10,7 +10,7 @@
 #     name: python3
 #   labkit:
 #     title: Training on a TPU
-#     number: 5
+#     number: 11
 #     minutes: 45
 #     needs: [tensorflow]
 #     able: train with one loop on a TPU or on 8 virtual replicas; find out why replicas disagree; survive a killed run
@@ -31,7 +31,7 @@
 # - say when batch normalisation needs the other devices, and what it has to send;
 # - stop a training run anywhere, and go on as if nothing had happened.
 #
-# You need to know what a loss, a gradient and a batch are, and bfloat16 from lesson 2.
+# You need to know what a loss, a gradient and a batch are, and bfloat16 from lesson 3.
 
 # %% tags=["setup"]
 # The setup cell: written by labkit build.
@@ -164,7 +164,7 @@ global_loss = check("tpu.global_loss", global_loss)
 #
 # `build` makes the model, `step` is what one replica does, and `devices.run` starts it on all.
 # `tape.gradient` of several terms is the gradient of their sum.
-# `optimizer.apply` adds up the gradients of all replicas (lesson 4's all-reduce), and makes the step: stochastic gradient descent (SGD) with momentum.
+# `optimizer.apply` adds up the gradients of all replicas (lesson 6's all-reduce), and makes the step: stochastic gradient descent (SGD) with momentum.
 # `reduce` adds up the losses, only for us to read.
 #
 # What makes variables stands inside `devices.scope()`: there, each variable gets a copy on every replica.
@@ -261,7 +261,7 @@ order = np.stack([np.random.default_rng(seed=e).permutation(500) for e in range(
 # (Where `check` did not say Right, you see our version at work.)
 #
 # A third network runs on one device with Keras's policy `"mixed_bfloat16"`: the matrix unit multiplies bfloat16 numbers, so each layer computes in them.
-# The weights stay float32, for the reason you know from lesson 2: small steps would be lost.
+# The weights stay float32, for the reason you know from lesson 4: small steps would be lost.
 # (Three networks are compiled first: wait.)
 
 # %%

@@ -19,7 +19,7 @@ GUESSES, ERRORS, FIT = "figures.guesses", "def attempt", "def compiled_model"
 
 @pytest.fixture(scope="module")
 def lesson():
-    return Run("02_tpu", "5_training_on_a_tpu")
+    return Run("02_tpu", "11_training_on_a_tpu")
 
 
 def numbers(text):

@@ -10,7 +10,7 @@
 #     name: python3
 #   labkit:
 #     title: What a training step costs
-#     number: 4
+#     number: 6
 #     minutes: 43
 #     needs: [jax]
 #     able: say what limits a step, how fast it will be, what fits in memory, and what chips send each other
@@ -33,7 +33,7 @@
 # - predict the speed of a training step;
 # - say what fits in memory, and what chips send each other.
 #
-# You need [lesson 3](3_what_the_compiler_makes_of_a_layer.ipynb).
+# You need [lesson 5](5_what_the_compiler_makes_of_a_layer.ipynb).
 
 # %% tags=["setup"]
 # The setup cell: written by labkit build.

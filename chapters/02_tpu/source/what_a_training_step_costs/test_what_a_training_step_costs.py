@@ -20,7 +20,7 @@ GENERAL, SHEETS = "import collatz", "reports.chips"
 
 @pytest.fixture(scope="module")
 def lesson():
-    return Run("02_tpu", "4_what_a_training_step_costs")
+    return Run("02_tpu", "6_what_a_training_step_costs")
 
 
 def numbers(text):

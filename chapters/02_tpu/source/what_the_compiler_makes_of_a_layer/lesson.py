@@ -10,7 +10,7 @@
 #     name: python3
 #   labkit:
 #     title: What the compiler makes of a layer
-#     number: 3
+#     number: 5
 #     minutes: 47
 #     needs: [jax]
 #     able: "read how Google's compiler lays a layer out on a TPU: tiles, padding, how busy the matrix unit is"
@@ -365,7 +365,7 @@ figures.table(heads, rows, "predicted, at the published 819 GB/s")
 #
 # ## On trial
 #
-# The [next lesson](4_what_a_training_step_costs.ipynb) tests two claims about TPUs.
+# The [next lesson](6_what_a_training_step_costs.ipynb) tests two claims about TPUs.
 #
 # ## Recap
 #

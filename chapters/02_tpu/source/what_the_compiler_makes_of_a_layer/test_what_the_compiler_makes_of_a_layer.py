@@ -28,7 +28,7 @@ TABLE = {  # M, K, N
 
 @pytest.fixture(scope="module")
 def lesson():
-    return Run("02_tpu", "3_what_the_compiler_makes_of_a_layer")
+    return Run("02_tpu", "5_what_the_compiler_makes_of_a_layer")
 
 
 def numbers(text):
