@@ -56,7 +56,6 @@ class Guide:
 # written again.
 LONGER_LESSONS = {
     "the_systolic_array": Guide(cells=36, words=2344),
-    "bfloat16": Guide(cells=34, words=2033),
     "training_on_a_tpu": Guide(cells=34, words=1844),
 }
 

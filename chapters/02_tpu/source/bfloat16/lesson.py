@@ -22,11 +22,10 @@
 #
 # **815,804 cycles, or 143,032.**
 # <!-- holds: cycles["highest"] == 815_804 and cycles["default"] == 143_032 -->
-# This is what Google's compiler estimates for the product of two float32 matrices of 2,048 x 2,048 on a TPU v5e (compiled).
-# The first figure keeps all digits.
-# The second is what you get if you do not ask: less than a fifth of the cycles, from a matrix unit that reads two to three decimal digits of each number.
+# Google's compiler estimates these for the product of two float32 matrices of 2,048 x 2,048 on a TPU v5e (compiled).
+# The first keeps all digits; the second is what you get if you do not ask for them, and less than a fifth.
 # <!-- holds: cycles["default"] < cycles["highest"] / 5 -->
-# What do we lose with the other digits, and how can we buy them back?
+# Which digits do we lose with it, when does it matter, and how can we buy them back?
 #
 # ## What you will be able to do
 #
@@ -42,8 +41,8 @@
 # %% [markdown]
 # ## Predict
 #
-# A **float32** has 24 significant bits, about seven decimal digits.
-# A **bfloat16** has 8, and the same range: both hold numbers up to $3.4 \cdot 10^{38}$.
+# A **float32** has about seven decimal digits.
+# A **bfloat16** has two to three, and the same range: both hold numbers up to $3.4 \cdot 10^{38}$.
 # What lies between two bfloat16 numbers is rounded to the nearer one.
 #
 # 1. How large can the error of rounding be, in percent of the number?
@@ -88,28 +87,26 @@ guesses = {
 #
 # $$(-1)^s \cdot 2^{\,e-127} \cdot 1.f$$
 #
-# The 1 before the point is not stored, but it counts: 7 + 1 = 8 significant bits.
-# (Two exponents are special: 0 means zero and the tiniest numbers, 255 infinity and NaN, "not a number".)
-# Look at what is left of five numbers:
+# The 1 before the point is not stored, but it counts: a bfloat16 has 7 + 1 = 8 significant bits, and a float32 has 24.
+# (Exponent 0 means zero and the tiniest numbers; 255 means infinity and NaN, "not a number".)
+# What is left of five numbers?
 
 # %% tags=["picture"]
 bit_pictures.halves([1, 3.14159, 0.1, 257, -1e-30])
 
 # %% [markdown]
-# The number 257 becomes 256, because there is no bfloat16 between 256 and 258.
+# There is no bfloat16 between 256 and 258, so 257 loses its last bit.
 # But $10^{-30}$ survives, with an error of 0.2 %.
 # **Few digits, large range.**
 #
-# Why would hardware want that?
-# A multiplier is a grid of bits by bits, and 8 x 8 is a ninth of 24 x 24.
-# Google says an eighth of its size (published: Google Cloud documentation, *The bfloat16 numerical format*).
+# Hardware likes it, since a multiplier is a grid of bits by bits, and 8 x 8 is a ninth of 24 x 24 (Google says, about an eighth of the size: published, Google Cloud documentation, *The bfloat16 numerical format*).
 #
 # ### Rounding
 #
 # We hold a bfloat16 as a float32 whose lower 16 bits are 0, and round by its bits.
 # Take a word of only 8 bits, of which we keep the upper 4.
 # Half a step is then `1000`.
-# Add it, and a carry moves the upper half up if the lower half is large enough:
+# Add it, and a large lower half carries into the upper one:
 #
 # ```
 # word         nearest   word + 1000   upper half of the sum
@@ -121,18 +118,17 @@ bit_pictures.halves([1, 3.14159, 0.1, 257, -1e-30])
 #
 # The last two words are **ties**, exactly halfway between two numbers.
 # A tie goes to the neighbour whose last bit is 0, so that ties go up as often as down.
-# The tie `0110 1000` must therefore stay, and `0101 1000` must go up.
-# What can you add in place of `1000`, so that this comes out right?
+# What can you add in place of `1000`, so that `0110 1000` comes out right, too?
 #
 # **Exercise `tpu.round_to_bfloat16`**: the nearest bfloat16 of each number, ties to even.
 # Here half a step is `0x8000`, and `& 0xFFFF0000` cuts the lower half off.
 # The last bit that stays is `(bits >> 16) & 1`.
 # `bits` is a view of x: change it in place, and x changes.
 #
-# Inputs are finite, and the largest and tiniest numbers need no extra care.
-# (A TPU also rounds to nearest even, but takes numbers below about $10^{-38}$ for 0: published, Google Cloud documentation, *Improve your model's performance with bfloat16*.)
+# Inputs are finite, and the largest and tiniest need no extra care.
+# (A TPU rounds in the same way, but takes numbers below about $10^{-38}$ for 0: published, Google Cloud documentation, *Improve your model's performance with bfloat16*.)
 #
-# In this lesson's exercises, return NumPy arrays of float32; `check` takes no other library and no conversion to bfloat16.
+# In all exercises here, return NumPy arrays of float32; `check` takes no other library and no conversion to bfloat16.
 
 
 # %% tags=["exercise:tpu.round_to_bfloat16"]
@@ -151,8 +147,8 @@ round_to_bfloat16 = check("tpu.round_to_bfloat16", round_to_bfloat16)
 
 # %% [markdown]
 # Where `check` did not say Right, the cells below use ours, until yours is right.
-# Does it agree with `ml_dtypes`, the package in which JAX and TensorFlow have the format?
-# Ask a million numbers of all sizes, and look for the largest error.
+# Does it agree with `ml_dtypes`, from which JAX and TensorFlow take the format?
+# Ask a million numbers, and look for the largest error.
 
 # %%
 random = np.random.default_rng(0)
@@ -168,15 +164,14 @@ print("largest error:", worst)
 # %% [markdown]
 # Between 1 and 2 the steps are 1/128, so the error is at most 1/256, which is 0.39 % just above 1.
 # <!-- holds: error <= 100 / 256 -->
-# With every doubling of the number the step doubles, too, so this share holds at every size.
-# It is called the **unit roundoff**: $u = 2^{-8}$ for bfloat16, and $2^{-24}$ for float32.
+# With every doubling of the number the step doubles, so this share holds at every size.
+# It is the **unit roundoff**, $u = 2^{-8}$; that of float32 is $2^{-24}$.
 #
 # ### A sum of many products
 #
-# The product of two bfloat16 numbers has at most 8 + 8 = 16 significant bits, and a float32 has room for 24.
-# So products are exact, within the range; only the sum has to round.
-# How wide must it be?
-# Try it with decimal numbers, and keep two digits after each addition of 96 + 7 + 4 + 4 = 111:
+# The product of two bfloat16 numbers has at most 8 + 8 = 16 significant bits, so it is exact in float32, within the range.
+# Only the sum has to round.
+# Take 96 + 7 + 4 + 4 = 111, and keep two decimal digits after each addition:
 #
 # ```
 #             add 7          add 4          add 4
@@ -184,12 +179,11 @@ print("largest error:", worst)
 # ```
 #
 # From 100 on, the steps are 10 wide, and a 4 changes nothing.
-# Google's matrix unit takes bfloat16 operands, and adds up (*accumulates*) in float32 (published: Google Cloud documentation, *TPU architecture*).
-# You will build both sums.
-# The order of additions is that of our own grid, row k = 0 first; Google does not say which is theirs.
+# Google's matrix unit adds up in float32 (published: Google Cloud documentation, *TPU architecture*).
+# Build both sums, in the order of our own grid; Google does not name its order.
 #
 # **Exercise `tpu.multiply_accumulate`**: round the operands, then add one product after the other, k = 0 first.
-# If `narrow`, the sum is rounded to bfloat16 after every addition; if not, it is float32.
+# If `narrow`, round the sum to bfloat16 after every addition; if not, it is float32.
 # `check` compares bits.
 # `np.outer(a[:, k], b[k])` has all products with this k, and one loop, over k, is enough.
 
@@ -213,7 +207,7 @@ def multiply_accumulate(a, b, narrow):
 multiply_accumulate = check("tpu.multiply_accumulate", multiply_accumulate)
 
 # %% [markdown]
-# Compare it with the simulated array, which steps register by register, and then add ones.
+# Compare it with the grid, stepped register by register, and then add ones.
 
 # %%
 a, b = random.standard_normal((6, 16), np.float32), random.standard_normal((16, 4), np.float32)
@@ -232,15 +226,14 @@ for n in (128, 256, 257, 1024):
     print(f"{n:5} ones: {wide:g} in float32, {narrow:g} in bfloat16 (counted)")
 
 # %% [markdown]
-# Above 256 the steps are 2 wide.
-# So 257 is a tie, and goes back to 256, each time.
+# From 256 on the steps are 2 wide, so 257 is a tie, and goes back to 256, each time.
 # **A narrow sum loses what is small beside it**, however much of it comes.
 # <!-- holds: sum_of_ones(1024, narrow=True) == 256 == sum_of_ones(257, narrow=True) -->
 #
 # ### The digits, bought back
 #
-# Some work needs more than 8 bits, but the unit multiplies nothing else.
-# The way out is to write a number as a *sum* of numbers with few digits.
+# The unit multiplies nothing but bfloat16.
+# If you need more digits, write a number as a *sum* of numbers that have few.
 # Take 3.14159, with two decimal digits for each part:
 #
 # ```
@@ -250,7 +243,7 @@ for n in (128, 256, 257, 1024):
 # -0.00041           -0.00041                0
 # ```
 #
-# Now 3.1 + 0.042 - 0.00041 = 3.14159 holds all six digits.
+# The three parts, 3.1 + 0.042 - 0.00041, hold all six digits.
 #
 # **Exercise `tpu.split_bfloat16`**: in each round, take the nearest bfloat16 of what is left, largest first.
 
@@ -294,10 +287,9 @@ for parts in (1, 2, 3):
 # Three parts of 8 bits hold all 24, unless a number is tiny or close to the largest.
 # <!-- holds: np.sum(total == a) == a.size -->
 #
-# A TPU works in this way where you ask for it.
-# JAX says `precision="high"` for three passes of the matrix unit, as in bf16x3, and `"highest"` for six, with three parts (published: JAX documentation, `jax.lax.Precision`).
+# JAX says `precision="high"` for three passes through the matrix unit, as in bf16x3, and `"highest"` for six, with three parts (published: JAX documentation, `jax.lax.Precision`).
 # What do they cost?
-# `compile_for_tpu` asks Google's compiler, or here a stored copy of its answers; nothing runs.
+# `compile_for_tpu` gives the answers of Google's compiler, here from a stored copy.
 
 # %%
 square, cycles, rows = ((2048, 2048), "float32"), {}, []
@@ -313,13 +305,13 @@ for passes, precision in {1: "default", 3: "high", 6: "highest"}.items():
 figures.table(["precision", "passes", "estimate", "times the first"], rows)
 
 # %% [markdown]
-# The cycles follow the passes: a little less than 3 and 6 times those of one, and here are the 815,804.
+# The cycles follow the passes, and here are the 815,804.
 # <!-- holds: 2.8 < cycles["high"] / cycles["default"] < 3 and 5.6 < cycles["highest"] / cycles["default"] < 6 -->
 #
 # ## Check
 #
 # Does the trained network need these digits?
-# Each of its four layers is a matrix product, so we hand `bfloat16.convnet` a product: float32; one whose operands your function rounds; and, on 100 photographs, one whose sums are rounded as well.
+# Each of its layers is a matrix product, so we hand `bfloat16.convnet` three products: float32; one that rounds operands; and, on 100 photographs, one that rounds sums as well.
 
 # %% tags=["picture"]
 weights, test = convnet.load_weights(), datasets.cifar10("sample").test
@@ -349,17 +341,15 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 # ## Measure
 #
 # Does a sum get worse as it gets longer?
-# There is a promise.
-# $K$ roundings in a row change a number by a factor of at most $1 + \gamma_K$, with $\gamma_K = K u / (1 - K u)$ while $K u < 1$ (published: N. Higham, *Accuracy and Stability of Numerical Algorithms*, 2002).
-# Rounding both operands comes before that, so
+# $K$ roundings in a row change a number by a factor of at most $1 + \gamma_K$, with $\gamma_K = K u / (1 - K u)$, if $K u < 1$ (published: N. Higham, *Accuracy and Stability of Numerical Algorithms*, 2002).
+# With the rounding of both operands before that,
 #
 # $$|\text{error}| \le \left( (1 + 2^{-8})^2 \, (1 + \gamma_K) - 1 \right) \sum_k |a_k b_k| .$$
 #
-# For bfloat16 sums, $u = 2^{-8}$, and the promise ends at $K = 256$: where the sum of ones stuck.
-# A sharper bound, $K u$ in place of $\gamma_K$, holds for every K, but from 256 on it allows an error as large as all products together (published: S. Rump, F. Bünger and C.-P. Jeannerod, *BIT Numerical Mathematics* 56, 2016).
+# In bfloat16, $u = 2^{-8}$, and this bound ends at $K = 256$: where the sum of ones stuck.
+# (A sharper one, $K u$, holds for every K, but from 256 on it is as large as all products together: published, S. Rump and others, *BIT Numerical Mathematics* 56, 2016.)
 #
-# We take random numbers, and of 24 x 24 results the worst.
-# The last column is the norm of the error / the norm of the result, for K = 4,096.
+# We take random numbers, and of 24 x 24 results the worst; the last column has the norm of the error / that of the result, for K = 4,096.
 
 # %% tags=["picture"]
 lengths, errors = (16, 64, 256, 1024, 4096), {}
@@ -384,20 +374,20 @@ bit_pictures.errors(lengths, errors)
 # %% [markdown]
 # ## Explain
 #
-# All errors stay below the dotted bounds, which are made for the worst case.
+# Each error stays below the bound of its own sum, where there is one: bounds are made for the worst case.
 # <!-- holds: all(error < bfloat16.dot_bound(K, "float32") for K, error in zip(lengths, errors["float32 sum"])) -->
 # <!-- holds: all(error < bfloat16.dot_bound(K, "bfloat16") for K, error in zip((16, 64), errors["bfloat16 sum"])) -->
 # The error of the float32 sum *falls*.
-# What we see there is the rounding of the operands, up and down, and in a longer sum these errors cancel better.
+# It shows the rounding of the operands, up and down, which cancels better in a longer sum.
 # <!-- holds: errors["float32 sum"][-1] < 0.1 * errors["float32 sum"][0] -->
 # This is why the network did not mind.
 #
 # The error of the bfloat16 sum does not fall, since its steps grow with the sum.
 # <!-- holds: errors["bfloat16 sum"][-1] > 0.8 * errors["bfloat16 sum"][0] -->
-# It also hurts more than the picture shows, because the products cancel as well: at K = 4,096 it is 7 % of the *result*.
+# It even hurts more than the picture shows, because products cancel, too: at K = 4,096 it is 7 % of the *result*.
 # **Rounded operands were harmless here; a rounded long sum was not.**
 # <!-- holds: errors["bfloat16 sum"][-1] > 30 * errors["float32 sum"][-1] -->
-# And bf16x3 costs three passes and is far more accurate at every length.
+# And three passes, bf16x3, make the errors more than a hundred times smaller at every length.
 # <!-- holds: all(fine < coarse / 100 for fine, coarse in zip(errors["bf16x3"], errors["float32 sum"])) -->
 #
 # ## On trial
@@ -406,8 +396,8 @@ bit_pictures.errors(lengths, errors)
 #
 # > The TPU's gradient of a layer is grad_W L = 1/N * sum_i grad_a l_i (outer) x_i
 #
-# `dl[i]` is the gradient of image i's loss with respect to the outputs $a$ of the last layer, and `h[i]` what went in.
-# Run it as printed; then as the matrix unit does, where the sum over the images is the sum over k.
+# Here `dl[i]` is the gradient of image i's loss with respect to the last layer's outputs $a$, and `h[i]` what went in.
+# Run it as printed, and then as the matrix unit does, with the sum over images as the sum over k.
 
 # %%
 sample = datasets.cifar10("sample").train
@@ -436,21 +426,22 @@ print("within the bound:", bool((abs(unit - printed) <= bound).all()))
 #
 # ## Recap
 #
-# **The rule to keep: bfloat16 is off by at most 1/256 of a number, which a long sum forgives; a bfloat16 sum loses every term below 1/512 of it, which nothing brings back, so round the operands and sum in float32.**
+# **The rule to keep: round operands to bfloat16, which is off by at most 1/256 of a number, but sum in float32: a bfloat16 sum loses every term below 1/512 of it.**
 #
-# A product of float32 matrices costs one pass for 8 bits, three for about 16, and six for about 24.
+# A product costs one pass for 8 bits, three for about 16, and six for about 24.
 #
 # ### Outside
 #
-# In JAX, one line asks for more passes in all products that follow:
+# In JAX, this asks for three passes in all products that follow:
 #
 # ```
 # jax.config.update("jax_default_matmul_precision", "high")
 # ```
 #
-# On a TPU this should give the last column of bf16x3 above.
-# We could run it on a CPU only (JAX 0.7.1), which multiplies float32 as float32: there it changes nothing, so a result that differs between your laptop and a TPU may be due to this default alone.
-# PyTorch's `torch.set_float32_matmul_precision` has the same three levels; on a GPU, its "high" may mean TF32 instead.
+# On a TPU it should bring errors like those of bf16x3.
+# We ran it on a CPU only (JAX 0.7.1), which multiplies float32 as it is: there it changes nothing.
+# So where a laptop and a TPU disagree, look at this setting first.
+# In PyTorch, it is `torch.set_float32_matmul_precision("high")`.
 #
 # ## Quiz
 #

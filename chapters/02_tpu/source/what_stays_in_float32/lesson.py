@@ -24,16 +24,15 @@
 # <!-- holds: round(1 / (float(one_pass(row, round_to_bfloat16)) + 1e-5) ** 0.5) == 316 -->
 # <!-- holds: round(1 / (2 / 3 + 1e-5) ** 0.5, 2) == 1.22 -->
 # LayerNorm takes the mean away from a row of numbers, and divides by their standard deviation.
-# From the row 99, 100, 101 it should make -1.22, 0 and 1.22.
-# In bfloat16, a formula that every textbook has makes it -316, 0 and 316.
-# All three numbers are exact in bfloat16, so where does the error come from?
-# And which other numbers of a training step need more than 8 bits?
+# From 99, 100, 101 it should make -1.22, 0 and 1.22.
+# In bfloat16, with the textbook's formula for the variance, it makes -316, 0 and 316, although these three numbers are exact.
+# Why, and what else in a training step needs more than 8 bits?
 #
 # ## What you will be able to do
 #
-# - name the numbers of a training step that 16 bits spoil, and say why;
+# - name the numbers of a training step that 16 bits spoil;
 # - keep weights in 16 bits by rounding with chance;
-# - choose a scale, so that 8 bits are enough for a product.
+# - choose a scale for 8 bits.
 #
 # You need [bfloat16](3_bfloat16.ipynb), and the words weight, gradient and learning rate.
 
@@ -44,8 +43,8 @@
 # ## Predict
 #
 # Softmax turns scores $s_i$ into probabilities $e^{s_i} / \sum_j e^{s_j}$, which sum to 1.
-# The optimiser Adam keeps for each weight a mean of its squared gradients: in each step $v \leftarrow 0.999\,v + 0.001\,g^2$.
-# And **e4m3** is a number format of 8 bits, of which 4 are exponent and 3 are fraction.
+# The optimiser Adam keeps a mean of the squared gradients of each weight: $v \leftarrow 0.999\,v + 0.001\,g^2$.
+# And **e4m3** is a number format of 8 bits: a sign, 4 of exponent and 3 of fraction.
 #
 # 1. A row has 8,192 scores, and the sum in its denominator is a bfloat16.
 #    What do the probabilities sum to?
@@ -85,8 +84,8 @@ guesses = {
 #
 # ### A difference of two large numbers
 #
-# The textbook's formula is $\text{variance} = E[x^2] - E[x]^2$, with $E$ for the mean.
-# For 99, 100, 101 it takes two large numbers that are nearly the same:
+# The formula is $\text{variance} = E[x^2] - E[x]^2$, with $E$ for the mean.
+# For 99, 100, 101 it subtracts two large numbers that are nearly equal:
 #
 # ```
 #                exact          in bfloat16
@@ -95,13 +94,12 @@ guesses = {
 # difference         0.667         0
 # ```
 #
-# From 8,192 to 16,384 the steps of bfloat16 are 64 wide, so both become 9,984, and what was different about them is gone.
-# LayerNorm adds a small $\varepsilon = 10^{-5}$ to the variance before it takes the root, and then divides by $\sqrt{0 + 10^{-5}} = 0.00316$.
-# That makes the 316.
+# From 8,192 to 16,384 the steps of bfloat16 are 64 wide, so both become 9,984, and their difference is gone.
+# LayerNorm adds $10^{-5}$ to the variance, against a division by 0, so it divides by $\sqrt{0 + 10^{-5}} = 1 / 316$.
 #
-# The cure costs nothing: take the mean away *first*, and square what is left, -1, 0 and 1.
-# How far can the mean lie from 0, before the textbook's formula fails?
-# We try both formulas on rows of 4,096 random numbers.
+# The cure costs little: take the mean away *first*, and square what is left, -1, 0 and 1.
+# How far can the mean lie from 0 before the textbook's formula fails?
+# We try both on rows of 4,096 random numbers.
 
 # %% tags=["picture"]
 random, row = np.random.default_rng(0), np.float32([99, 100, 101])
@@ -126,16 +124,16 @@ found = {n: [f(x, keep) / x.astype(float).var() for x in rows] for n, (f, keep) 
 spot_pictures.variances(ratios, found)
 
 # %% [markdown]
-# Since $E[x^2] = \text{mean}^2 + \text{variance}$, at 16 standard deviations $E[x^2]$ is 257 times the variance.
-# Then half a step of bfloat16, up to 1/256 of it, is as much as the variance itself.
+# Since $E[x^2] = \text{mean}^2 + \text{variance}$, a mean of 16 standard deviations makes $E[x^2]$ equal to $16^2 + 1 = 257$ variances.
+# Rounding may move it by 1/256 of itself, which is a whole variance.
 # **The difference of two nearly equal numbers keeps only the digits in which they differ.**
 # <!-- holds: max(abs(v - 1) for v in found["mean first, bfloat16"]) < 0.02 and found["textbook, bfloat16"][-1] == 0 -->
 #
 # ### A sum of small numbers
 #
-# A softmax is a sum of many numbers and a division by it.
-# Its sum is of the kind that stuck at 256 in the lesson before: it stops growing when each term is less than half a step of it.
-# The next cell keeps everything in bfloat16 but, in the last column, that sum.
+# In the lesson before, a sum of ones stuck at 256, where 1 is half a step.
+# The denominator of a softmax is such a sum.
+# The next cell keeps everything in bfloat16 but, in the last column, this sum.
 
 # %%
 rows = []
@@ -146,7 +144,7 @@ for n in (128, 1024, 8192):
     for k in range(n):
         narrow = round_to_bfloat16(narrow + e[:, k])
     sums = []
-    for denominator in (narrow, e.sum(axis=1, dtype=float)):
+    for denominator in (narrow, e.sum(axis=1, dtype="f4")):
         p = round_to_bfloat16(e / denominator[:, None])
         total = p.sum(axis=1, dtype=float).mean()  # of the probabilities, over the four rows
         sums.append(counted(round(total, 2), "", "NumPy"))
@@ -156,23 +154,21 @@ heads = ["scores in a row", "sum in bfloat16", "sum in float32"]
 figures.table(heads, rows, "What the probabilities of a row sum to.")
 
 # %% [markdown]
-# With 8,192 scores, the "probabilities" sum to more than 3.
+# With 8,192 scores, the denominator sticks so early that the "probabilities" sum to more than 3.
 # <!-- holds: float(softmax_sum) > 3 and all(abs(float(r[2]) - 1) < 0.01 for r in rows) -->
-# Every single one is rounded well: only their common denominator is wrong.
 #
 # ### An update that is too small
 #
 # Training moves a weight by a little, often: $w \leftarrow w - \eta g$, with the learning rate $\eta$ and the gradient $g$.
 # Take the weight 1 and the update 0.001.
-# The bfloat16 below 1 is 1 - 1/256 = 0.9961, and half the way there is 0.002.
+# The next bfloat16 below 1 is 1 - 1/256, about 0.9961.
 # So 1 - 0.001 = 0.999 is rounded back to 1, and a thousand such updates change nothing.
 #
-# Mixed precision therefore keeps a **master copy** of the weights in float32 for the updates.
-# In each step it makes a bfloat16 copy, with which the matrix unit works.
+# Mixed precision therefore updates a **master copy** of the weights in float32, and makes in each step a bfloat16 copy of it, for the matrix unit.
 #
 # **Exercise `tpu.mixed_precision_step`**: return the new master, and the new copy.
-# In this lesson's exercises, return NumPy arrays, of float32 in this and the next one; `check` takes no other library.
-# `round_to_bfloat16` is given, as in the lesson before.
+# Here and in the next exercise, return NumPy arrays of float32; in all three, `check` takes no other library.
+# `round_to_bfloat16` is given.
 
 
 # %% tags=["exercise:tpu.mixed_precision_step"]
@@ -190,29 +186,26 @@ def mixed_precision_step(master, gradient, lr):
 mixed_precision_step = check("tpu.mixed_precision_step", mixed_precision_step)
 
 # %% [markdown]
-# The master copy costs four bytes for each weight.
-# Is there a way to keep only the two of a bfloat16?
+# The master costs four bytes for each weight.
+# Would the two of a bfloat16 be enough?
 #
 # ### Rounding by chance
 #
-# The update 0.001 is 0.256 of a step of 1/256.
-# Suppose that we move the weight by a whole step, but only in 25.6 % of all cases.
-# Then it is wrong after each step, and right on average: this is **stochastic rounding**.
+# The update 0.001 is 0.256 of the step 1/256.
+# If it moves the weight by a whole step in 25.6 % of all cases, the weight is right on average: this is **stochastic rounding**.
 #
-# The bits make it cheap.
 # Take again a word of 8 bits, of which we keep the upper 4.
-# In `0101 1010` the lower half is 10, so the word is 10/16 of the way from `0101` to `0110`, and should go up in 10 cases of 16.
-# Add a random number from 0 to 15, the *noise*, and cut the lower half off.
-# The sum carries if the noise is at least 6:
+# The lower half of `0101 1010` is 10, so the word lies 10/16 of the way up to `0110`, and should go there in 10 cases of 16.
+# Add a random number from 0 to 15, the *noise*, and cut the lower half off:
 #
 # ```
-# noise        0101 1010 + noise     upper half
-# 0 to 5       1010 to 1111 below    0101
-# 6 to 15      a carry               0110        10 cases of 16
+# noise      lower half + noise    upper half
+# 0 to 5     10 to 15, no carry    0101          6 cases
+# 6 to 15    16 to 25, a carry     0110         10 cases
 # ```
 #
 # **Exercise `tpu.stochastic_round`**: x is float32, and `noise` has an integer from 0 to 65,535 for each number.
-# Add the noise to the lower 16 bits, carry, and cut them off.
+# Round as in the example, with the lower 16 bits.
 
 
 # %% tags=["exercise:tpu.stochastic_round"]
@@ -230,7 +223,7 @@ def stochastic_round(x, noise):
 stochastic_round = check("tpu.stochastic_round", stochastic_round)
 
 # %% [markdown]
-# Try it on Adam's $v$, which has the same trouble twice: 0.999 v is hardly less than v, and 0.001 is hardly anything.
+# Try it on Adam's $v$, in which every step is small twice: $0.999\,v$ is hardly less than $v$, and 0.001 is hardly anything.
 # The cell keeps 1,000 of them, rounds after each multiplication and each addition, and draws their mean.
 
 
@@ -257,7 +250,7 @@ spot_pictures.over_steps(moments, "Adam's v, all squares 1", digits=3)
 #
 # ### Eight bits
 #
-# With **fp8** there is half as much to move again.
+# Numbers of 8 bits, **fp8**, halve what has to be moved once more.
 # There are two formats, with 4 + 3 and with 5 + 2 bits of exponent and fraction:
 
 # %%
@@ -270,16 +263,14 @@ heads = ["format", "largest", "smallest with all digits", "smallest"]
 figures.table([*heads, "0.007 becomes", "500 becomes", "1,000,000 becomes"], rows)
 
 # %% [markdown]
-# e4m3 has one digit more, but its range is short, and it has no infinity: `ml_dtypes`, which we ask here, makes NaN of 500.
-# (It calls the format `float8_e4m3fn`, with `fn` for "finite".)
+# The format e4m3 has one bit of fraction more, but its range is short, and it has no infinity: here 500 becomes NaN.
+# (`ml_dtypes`, which we ask, calls it `float8_e4m3fn`, with `fn` for "finite".)
 #
-# So an array gets a **scale**, one float32 number, which brings its numbers into the range.
-# The largest should land on 448.
-# But the largest of an array is known only when all of it has been computed, and then it would have to be read once more.
+# So an array gets a **scale**, one float32 number, by which it is divided, so that its largest number lands on 448.
+# But the largest is known only when all of the array has been computed, and then it must be read once more.
 # A common way out is to remember the largest numbers of *earlier* steps, and to cut off what turns out larger.
 #
-# Say they were 0.02, 0.035 and 0.028.
-# Then the scale is 0.035 / 448 = 0.000078125, and
+# If they were 0.02, 0.035 and 0.028, the scale is 0.035 / 448 = 0.000078125, and
 #
 # ```
 #  x        x / scale               nearest e4m3    x again
@@ -299,7 +290,7 @@ figures.table([*heads, "0.007 becomes", "500 becomes", "1,000,000 becomes"], row
 def scale_to_fp8(x, amaxes):
     """x float32, any shape; amaxes [steps] float32 -> (q, of x's shape; scale): x is nearly q scale"""
     # STUB:
-    # q, scale = np.zeros_like(x), 1
+    # q, scale = np.zeros_like(x), 0
     # BEGIN SOLUTION
     largest = max(amaxes)
     scale = largest / 448 if largest > 0 else 1
@@ -314,9 +305,8 @@ scale_to_fp8 = check("tpu.scale_to_fp8", scale_to_fp8)
 # ## Check
 #
 # Do weights without a master copy learn?
-# We train the weights of the network's last layer on, with 200 training photographs and a small learning rate.
-# `h` is what enters this layer.
-# All products are float32, so that only one thing differs: how weights are kept between two steps.
+# We train the network's last layer on, with 200 photographs; `h` is what enters it.
+# All products are float32: only how weights are kept between two steps differs.
 # An update is *lost* if it changes no bit; gradients of exactly 0 are left out.
 
 # %% tags=["picture"]
@@ -343,10 +333,10 @@ spot_pictures.over_steps(losses, "loss", digits=3)
 # %% [markdown]
 # The master copy reaches the loss of float32, though the products never see more than 8 bits of a weight.
 # <!-- holds: abs(losses["master copy"][-1] - losses["float32 weight"][-1]) < 0.001 -->
-# So do weights that are rounded by chance; the bfloat16 weights that go to the nearest number stay behind.
+# Rounded by chance, weights without a master come within 0.01 of it, while those that go to the nearest bfloat16 stay behind.
 # <!-- holds: abs(losses["bfloat16, by chance"][-1] - losses["float32 weight"][-1]) < 0.01 -->
 # <!-- holds: losses["bfloat16 weight"][-1] > losses["master copy"][-1] + 0.03 -->
-# How many updates are lost, and how small are they?
+# How many updates are lost?
 
 # %%
 for name, share in lost.items():
@@ -359,14 +349,13 @@ print(f"first updates: {100 * (ratio < 1).mean():.0f} % are below half a step,",
 print(f"the middle one is 1/{1 / np.median(ratio):.0f} of it (counted)")
 
 # %% [markdown]
-# By chance, nearly as many updates are lost.
-# But those few that go through move a weight by a whole step, so that on average nothing is missing.
+# By chance, nearly as many updates are lost, but those few that go through move a weight by a whole step.
 # <!-- holds: np.median(ratio) < 0.05 and lost["bfloat16, by chance"] > 90 -->
 #
 # ## Measure
 #
 # What does a scale save?
-# `dy` is the gradient of the loss with respect to the layer's outputs; we round it to each format, and compute the weights' gradient `dy.T @ h` from it.
+# We round `dy`, the gradient of the loss with respect to the layer's outputs, to each format, and compute the weights' gradient `dy.T @ h` from it.
 # "All digits" has the smallest number with all digits, and "fewer" the share of `dy` that lies below.
 
 # %%
@@ -385,13 +374,15 @@ figures.table(heads, rows, "All counted; the error is the norm of the difference
 print(f"dy from {abs(dy).min():.0e} to {abs(dy).max():.0e} (counted)")
 
 # %% [markdown]
-# A class that the network excludes has a gradient of $10^{-13}$: so `dy` spans eleven powers of ten.
-# Without a scale, most of it is 0 in e4m3, and the gradient is off by a third.
+# A class that the network excludes has a gradient of $10^{-13}$, so `dy` spans eleven powers of ten.
+# Without a scale, most of it is 0 in e4m3, and the gradient is off by a third; e5m2 reaches further down.
+# With a scale, e4m3 is better, for its one bit more.
+# <!-- holds: float(rows[4][5].split()[0]) < float(rows[6][5].split()[0]) < float(rows[5][5].split()[0]) < float(rows[3][5].split()[0]) -->
 # <!-- holds: np.linalg.norm(formats.rounded(dy, "e4m3").T @ h - exact) > 0.33 * np.linalg.norm(exact) -->
-# float16 loses part of it, too, so who trains in float16 usually multiplies the loss by a large number (*loss scaling*).
-# bfloat16 has float32's range, and needs no such care.
+# In float16, one usually multiplies the loss by a large number (*loss scaling*), which is a scale, too; bfloat16 has float32's range, and needs none.
 #
-# Finally the network, all its products in e4m3; here the scale of each matrix is its own.
+# Finally the network, all its products in e4m3; here each matrix has the scale of its own largest number.
+
 
 # %% tags=["picture"]
 def by_e4m3(a, b):
@@ -412,10 +403,10 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 # %% [markdown]
 # ## Explain
 #
-# Why does one bit more or less matter so differently?
-# Products forgive rounding, because their errors go up and down and cancel: with 4 significant bits instead of 24, 8 right answers of 401 are lost.
+# Why do few bits spoil some numbers, and hardly matter in others?
+# Long sums forgive rounded operands, because errors up and down cancel: with 4 significant bits instead of 24, 393 answers are right instead of 401.
 # <!-- holds: np.sum(wide == test.labels) == 401 and np.sum(narrow == test.labels) == 393 -->
-# What does not forgive has one of three forms:
+# What spoils has one of three forms:
 #
 # | form | example | cure |
 # |---|---|---|
@@ -423,21 +414,21 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 # | two large numbers are subtracted | variance | another formula, or float32 |
 # | a number lies outside the range | gradients in 8 bits, or in float16 | a scale |
 #
-# A scale buys range, and no digits: inside the range, an e4m3 number has 4 significant bits wherever it lies.
+# A scale buys range, and no digits: where e4m3 has all its digits, it has 3 + 1 = 4 significant bits, whatever the scale.
 #
 # ## On trial
 #
-# No claim is tried here: the chapter's claim on gradients, C03, was tried in the lesson before.
+# The claim on gradients, C03, was tried in the lesson before.
 #
 # ## Recap
 #
-# **The rule to keep: multiply in 8 or 16 bits, but add up, subtract and update in float32; in bfloat16, a term below 1/512 of a sum is lost, and so is a variance below 1/256 of the squared mean.**
+# **The rule to keep: multiply in 8 or 16 bits, but add up, subtract and update in float32; in bfloat16, $E[x^2] - E[x]^2$ says nothing once the mean is 16 standard deviations from 0, and a weight of 1 does not feel an update of 0.001.**
 #
-# An 8-bit array needs a scale besides: the largest number / 448 for e4m3.
+# An array of 8 bits needs a scale besides: for e4m3, its largest number / 448.
 #
 # ### Outside
 #
-# PyTorch's own layers take this care: of 8,192 scores in bfloat16, `torch.softmax` makes probabilities that sum to 1 within 0.001, and LayerNorm of 99, 100, 101 is right.
+# PyTorch's layers take this care: from 8,192 scores in bfloat16, `torch.softmax` makes probabilities that sum to 1 within 0.001.
 # The optimiser does not, if you give it bfloat16 weights:
 #
 # ```
@@ -449,10 +440,9 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 # print(adam.state[w]["exp_avg_sq"])  # 0.5: our v
 # ```
 #
-# `torch.autocast(device, dtype=torch.bfloat16)` leaves the weights in float32 and makes the copies.
-# For fp8, NVIDIA's Transformer Engine has the recipe `DelayedScaling`: the largest of the last 1,024 steps, e4m3 forwards and e5m2 backwards (published: its documentation, version 2.7).
-# The PyTorch lines ran on a CPU (version 2.13); Transformer Engine needs a GPU, and did not run.
-# There 500 becomes 448 in e4m3: PyTorch cuts off where `ml_dtypes` and JAX make NaN.
+# With `torch.autocast`, weights stay float32 and products get their bfloat16 copies.
+# We ran PyTorch 2.13, on a CPU; to `torch.float8_e4m3fn` it cuts 500 off to 448, where `ml_dtypes` and JAX make NaN.
+# NVIDIA's Transformer Engine, which we did not run, scales fp8 as you did (`DelayedScaling`: the largest of the last 1,024 steps; e4m3 forwards, e5m2 backwards; published: its documentation, version 2.7).
 #
 # ## Quiz
 #

@@ -87,6 +87,7 @@ def mixed_by_torch(master, gradient, lr):
     new = torch.from_numpy(master) - lr * torch.from_numpy(gradient)
     return new.numpy(), new.bfloat16().float().numpy()
 
+
 # --- tpu.stochastic_round
 
 by_chance = solution("tpu.stochastic_round")
@@ -165,20 +166,20 @@ scale_of_the_mean = edited("scale_of_the_mean", "max(amaxes)", "np.mean(amaxes)"
 scale_of_x_itself = edited("scale_of_x_itself", "max(amaxes)", "np.max(abs(x))")
 scale_without_a_limit = edited("scale_without_a_limit", LIMITED, "x / scale")
 scale_with_one_limit = edited("scale_with_one_limit", LIMITED, "np.minimum(x / scale, 448)")
-scale_limited_too_soon = edited(
-    "scale_limited_too_soon", LIMITED, "np.clip(x, -448, 448) / scale"
-)
+scale_limited_too_soon = edited("scale_limited_too_soon", LIMITED, "np.clip(x, -448, 448) / scale")
 scale_turned_round = edited("scale_turned_round", "return q, scale", "return q, 1 / scale")
 scale_times_x = edited("scale_times_x", "x / scale", "x * scale")
 scale_taken_back = edited("scale_taken_back", "return q, scale", "return q * scale, scale")
 scale_without_rounding = edited("scale_without_rounding", f"to_e4m3({LIMITED})", LIMITED)
 scale_of_bytes = edited("scale_of_bytes", "largest / 448", "largest / 127")
 scale_of_e5m2 = edited("scale_of_e5m2", "largest / 448", "largest / 57344")
-scale_of_nothing = edited("scale_of_nothing", "largest / 448 if largest > 0 else 1", "largest / 448")
+scale_of_nothing = edited(
+    "scale_of_nothing", "largest / 448 if largest > 0 else 1", "largest / 448"
+)
 
 
 def scale_without_x(x, amaxes):
-    q, scale = scaled(x, amaxes)
+    _, scale = scaled(x, amaxes)
     return to_e4m3(np.clip(x, -448, 448)), scale
 
 
@@ -192,7 +193,7 @@ def scale_of_three(x, amaxes):
 
 
 def scale_in_whole_numbers(x, amaxes):
-    q, scale = scaled(x, amaxes)
+    _, scale = scaled(x, amaxes)
     return np.rint(np.clip(x / scale, -448, 448)), scale
 
 

@@ -5,13 +5,19 @@ from collections.abc import Mapping, Sequence
 from labkit.figures import canvas, show
 from labkit.figures.shapes import LINES
 
+MARKS = (  # of different sizes: two of the lines lie on each other
+    {"marker": "o", "markersize": 5},
+    {"marker": "^", "markersize": 10, "fillstyle": "none"},
+    {"marker": "s", "markersize": 3},
+)
+
 
 def variances(ratios: Sequence[float], found: Mapping[str, Sequence[float]]) -> None:
     """found[way], the variance / the true one, for each ratio of mean and standard deviation."""
     figure, axes = canvas(7.5, 2.8)
-    for (name, values), marker in zip(found.items(), "o^s", strict=False):
-        colour, style = LINES[list(found).index(name)]
-        axes.plot(ratios, values, style, color=colour, marker=marker, markersize=5, label=name)
+    for (name, values), look, mark in zip(found.items(), LINES, MARKS, strict=False):
+        colour, style = look
+        axes.plot(ratios, values, style, color=colour, label=name, **mark)
     axes.set_xscale("log", base=2)
     axes.set_xticks(ratios, [f"{ratio:g}" for ratio in ratios])
     axes.set(xlabel="mean / standard deviation", ylabel="variance / true one")
