@@ -11,7 +11,7 @@
 #   labkit:
 #     title: bfloat16
 #     number: 3
-#     minutes: 55
+#     minutes: 52
 #     needs: [jax, ml_dtypes]
 #     able: round as a TPU does; say what bounds the error of a sum; get the digits of float32 back out of 8-bit products
 #     runs_on: any CPU

@@ -11,7 +11,7 @@
 #   labkit:
 #     title: What stays in float32
 #     number: 4
-#     minutes: 55
+#     minutes: 51
 #     needs: [ml_dtypes]
 #     able: name the numbers of a training step that 16 bits spoil; round by chance; choose a scale for 8 bits
 #     runs_on: any CPU
@@ -120,14 +120,14 @@ rows = [round_to_bfloat16(random.normal(mean, 1, 4096)) for mean in ratios]
 ways = {"textbook, bfloat16": (one_pass, round_to_bfloat16)}
 ways |= {"mean first, bfloat16": (mean_first, round_to_bfloat16)}
 ways |= {"textbook, float32": (one_pass, lambda x: x)}
-found = {n: [f(x, keep) / x.astype(float).var() for x in rows] for n, (f, keep) in ways.items()}
-spot_pictures.variances(ratios, found)
+shares = {n: [f(x, keep) / x.astype(float).var() for x in rows] for n, (f, keep) in ways.items()}
+spot_pictures.variances(ratios, shares)
 
 # %% [markdown]
 # Since $E[x^2] = \text{mean}^2 + \text{variance}$, a mean of 16 standard deviations makes $E[x^2]$ equal to $16^2 + 1 = 257$ variances.
 # Rounding may move it by 1/256 of itself, which is a whole variance.
 # **The difference of two nearly equal numbers keeps only the digits in which they differ.**
-# <!-- holds: max(abs(v - 1) for v in found["mean first, bfloat16"]) < 0.02 and found["textbook, bfloat16"][-1] == 0 -->
+# <!-- holds: max(abs(v - 1) for v in shares["mean first, bfloat16"]) < 0.02 and shares["textbook, bfloat16"][-1] == 0 -->
 #
 # ### A sum of small numbers
 #
@@ -366,8 +366,8 @@ for name in formats.NAMES:
         scale = abs(dy).max() / ends.largest if scaled else 1
         q = formats.rounded(dy / scale, name)
         error = np.linalg.norm(scale * (q.T @ h) - exact) / np.linalg.norm(exact)
-        shares = (100 * part.mean() for part in (abs(dy / scale) < ends.normal, q == 0))
-        shown = [f"{share:.0f} %" for share in shares]
+        parts = (100 * part.mean() for part in (abs(dy / scale) < ends.normal, q == 0))
+        shown = [f"{part:.0f} %" for part in parts]
         rows.append([name, scaled, f"{ends.normal:.1e}", *shown, f"{100 * error:.2g} %"])
 heads = ["format", "scale", "all digits", "fewer", "become 0", "error of the gradient"]
 figures.table(heads, rows, "All counted; the error is the norm of the difference / the norm.")
