@@ -1,4 +1,4 @@
-"""The solutions of lesson 02_tpu/4_what_a_training_step_costs. Written by `labkit build` from
+"""The solutions of lesson 02_tpu/6_what_a_training_step_costs. Written by `labkit build` from
 
 chapters/02_tpu/source/what_a_training_step_costs/lesson.py
 

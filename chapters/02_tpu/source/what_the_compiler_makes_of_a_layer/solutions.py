@@ -1,4 +1,4 @@
-"""The solutions of lesson 02_tpu/3_what_the_compiler_makes_of_a_layer. Written by `labkit build` from
+"""The solutions of lesson 02_tpu/5_what_the_compiler_makes_of_a_layer. Written by `labkit build` from
 
 chapters/02_tpu/source/what_the_compiler_makes_of_a_layer/lesson.py
 
