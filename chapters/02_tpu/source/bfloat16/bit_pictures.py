@@ -1,4 +1,7 @@
-"""Pictures of lesson bfloat16: the bits of a float32, and the errors of sums by their length."""
+"""Pictures of lesson bfloat16: the bits of a float32, and the errors of sums by their length.
+
+Dense: a call draws one shape, and its arguments are places.
+"""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,7 @@
-"""Pictures of lesson what_stays_in_float32: a variance, Adam's v, and losses in number formats."""
+"""Pictures of lesson what_stays_in_float32: a variance, Adam's v, and losses in number formats.
+
+Dense: a call draws one line, with all of its look.
+"""
 
 from collections.abc import Mapping, Sequence
 

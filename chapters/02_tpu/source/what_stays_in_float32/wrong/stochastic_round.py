@@ -1,6 +1,8 @@
 """Wrong ideas of tpu.stochastic_round: x, noise, any shape -> rounded, of the same shape.
 
 They may raise, as a learner's would.
+
+Dense: a wrong idea is one formula of masks and shifts.
 """
 
 import numpy as np
