@@ -131,7 +131,7 @@ spot_pictures.variances(ratios, shares)
 #
 # ### A sum of small numbers
 #
-# In the lesson before, a sum of ones stuck at 256, where 1 is half a step.
+# In *bfloat16*, a sum of ones stuck at 256, where 1 is half a step.
 # The denominator of a softmax is such a sum.
 # The next cell keeps everything in bfloat16 but, in the last column, this sum.
 
@@ -246,7 +246,8 @@ spot_pictures.over_steps(moments, "Adam's v, all squares 1", digits=3)
 # The bfloat16 sticks at 0.5.
 # <!-- holds: moments["bfloat16"][-1] == 0.5 and abs(moments["bfloat16, by chance"][-1] - 0.993) < 0.01 -->
 # There $0.999 \cdot 0.5 = 0.4995$ is rounded back to 0.5, and 0.5 + 0.001 as well: half a step is 0.00098 below 0.5, and 0.00195 above.
-# Adam divides by $\sqrt{v}$, so its steps become 1.4 times too large.
+# (The factor 0.999 is kept in float32; in bfloat16 it would be 1.)
+# Adam divides by $\sqrt{v}$, so its steps become $\sqrt{0.993 / 0.5} = 1.4$ times too large.
 #
 # ### Eight bits
 #
@@ -319,7 +320,7 @@ steps = {  # what is kept, and what is used
     "bfloat16 weight": lambda w, g: (round_to_bfloat16(w - lr * g),) * 2,
     "bfloat16, by chance": lambda w, g: (by_chance(w - lr * g),) * 2,
 }
-losses, lost = {name: [] for name in steps}, {}
+random, losses, lost = np.random.default_rng(0), {name: [] for name in steps}, {}
 for name, step in steps.items():
     kept = used = round_to_bfloat16(w)
     for _ in range(300):
@@ -375,7 +376,7 @@ print(f"dy from {abs(dy).min():.0e} to {abs(dy).max():.0e} (counted)")
 
 # %% [markdown]
 # A class that the network excludes has a gradient of $10^{-13}$, so `dy` spans eleven powers of ten.
-# Without a scale, most of it is 0 in e4m3, and the gradient is off by a third; e5m2 reaches further down.
+# Without a scale, most of it is 0 in e4m3, and the gradient is off by more than a third; e5m2 reaches further down.
 # With a scale, e4m3 is better, for its one bit more.
 # <!-- holds: float(rows[4][5].split()[0]) < float(rows[6][5].split()[0]) < float(rows[5][5].split()[0]) < float(rows[3][5].split()[0]) -->
 # <!-- holds: np.linalg.norm(formats.rounded(dy, "e4m3").T @ h - exact) > 0.33 * np.linalg.norm(exact) -->
@@ -418,7 +419,7 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 #
 # ## On trial
 #
-# The claim on gradients, C03, was tried in the lesson before.
+# The claim on gradients, C03, was tried in *bfloat16*.
 #
 # ## Recap
 #
@@ -442,7 +443,7 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 #
 # With `torch.autocast`, weights stay float32 and products get their bfloat16 copies.
 # We ran PyTorch 2.13, on a CPU; to `torch.float8_e4m3fn` it cuts 500 off to 448, where `ml_dtypes` and JAX make NaN.
-# NVIDIA's Transformer Engine, which we did not run, scales fp8 as you did (`DelayedScaling`: the largest of the last 1,024 steps; e4m3 forwards, e5m2 backwards; published: its documentation, version 2.7).
+# NVIDIA's Transformer Engine, which we did not run, scales fp8 much as you did (`DelayedScaling`: the largest of the last 1,024 steps; e4m3 forwards, e5m2 backwards; published: its documentation, version 2.7).
 #
 # ## Quiz
 #
