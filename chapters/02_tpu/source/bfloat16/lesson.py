@@ -23,9 +23,10 @@
 # **815,804 cycles, or 143,032.**
 # <!-- holds: cycles["highest"] == 815_804 and cycles["default"] == 143_032 -->
 # Google's compiler estimates these for the product of two float32 matrices of 2,048 x 2,048 on a TPU v5e (compiled).
-# The first keeps all digits; the second is what you get if you do not ask for them, and less than a fifth.
+# The first figure keeps all digits of the numbers.
+# The second is what you get if you do not ask for them: less than a fifth of the cycles, with two to three digits.
 # <!-- holds: cycles["default"] < cycles["highest"] / 5 -->
-# Which digits do we lose with it, when does it matter, and how can we buy them back?
+# When does it matter that the others are lost, and how can we buy them back?
 #
 # ## What you will be able to do
 #
