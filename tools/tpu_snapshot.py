@@ -33,6 +33,7 @@ from labkit.tpu.tracing import trace
 
 ROOT = Path(__file__).resolve().parent.parent
 NAMES = (
+    "bfloat16",
     "what_the_compiler_makes_of_a_layer",
     "what_a_training_step_costs",
     "what_fills_the_memory",

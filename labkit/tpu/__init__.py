@@ -6,6 +6,8 @@ Modules (written by tools/modules.py):
 
 arguments       What `compile_for_tpu` takes as shapes: each form, the arrays that it means, and
                 their names.
+bfloat16        bfloat16, the TPU's number format, in NumPy: rounding, sums, split operands, error
+                bounds.
 checkpoints     Checkpoints of a training run in TensorFlow: saved whole, and taken over by the same
                 run only.
 compile_worker  The child process in which Google's TPU compiler runs: it may crash or hang, its

@@ -254,6 +254,7 @@ def test_what_labkit_imports_is_declared():
     declared = {Requirement(r).name.lower() for asked in lists for r in asked}
     package = {
         "numba_simt": "numba-simt",
+        "ml_dtypes": "ml-dtypes",
         "cocotb_tools": "cocotb",
         "PIL": "pillow",
         "yaml": "pyyaml",

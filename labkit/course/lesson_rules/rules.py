@@ -55,7 +55,6 @@ class Guide:
 # The first of a chapter has two cells more, for its first line. A line goes when its lesson is
 # written again.
 LONGER_LESSONS = {
-    "bfloat16": Guide(cells=34, words=2033),
     "training_on_a_tpu": Guide(cells=34, words=1844),
 }
 

@@ -107,7 +107,7 @@ def rounds_by_ml_dtypes(x):
 
 
 def rounds_by_labkit(x):
-    from labkit_lessons.tpu.bfloat16 import bfloat16
+    from labkit.tpu import bfloat16
 
     return bfloat16.round_to_bfloat16(x)
 
@@ -331,87 +331,9 @@ def parts_in_equal_shares(x, parts):
 
 
 def parts_by_labkit(x, parts):
-    from labkit_lessons.tpu.bfloat16.bfloat16 import split
+    from labkit.tpu.bfloat16 import split
 
     return split(x, parts)
-
-
-# --- tpu.mixed_precision_step
-
-edited = partial(edit, "tpu.mixed_precision_step")
-mixed_update_of_its_own = edited(
-    "mixed_update_of_its_own",
-    "    master = master - np.float32(lr) * gradient\n    copy = round_to_bfloat16(master)",
-    "    update = np.float32(lr) * gradient\n"
-    "    copy = round_to_bfloat16(master) - round_to_bfloat16(update)\n"
-    "    master = master - update",
-)
-COPY = "round_to_bfloat16(master)"
-UPDATE = "np.float32(lr) * gradient"
-mixed_from_the_copy = edited("mixed_from_the_copy", "= master -", f"= {COPY} -")
-mixed_narrow_master = edited("mixed_narrow_master", "return master, copy", "return copy, copy")
-mixed_narrow_update = edited("mixed_narrow_update", UPDATE, f"round_to_bfloat16({UPDATE})")
-mixed_narrow_gradient = edited(
-    "mixed_narrow_gradient", "* gradient", "* round_to_bfloat16(gradient)"
-)
-mixed_narrow_rate = edited(
-    "mixed_narrow_rate", "np.float32(lr)", "round_to_bfloat16(np.float32([lr]))"
-)
-mixed_without_rate = edited("mixed_without_rate", UPDATE, "gradient")
-mixed_uphill = edited("mixed_uphill", "= master -", "= master +")
-mixed_no_copy = edited("mixed_no_copy", COPY, "master.copy()")
-mixed_copy_of_the_gradient = edited(
-    "mixed_copy_of_the_gradient", COPY, "round_to_bfloat16(gradient)"
-)
-mixed_cut_copy = edited(
-    "mixed_cut_copy", COPY, "(master.view(np.uint32) & 0xFFFF0000).view(np.float32)"
-)
-mixed_by_way_of_float16 = edited("mixed_by_way_of_float16", COPY, f"np.float32(np.float16({COPY}))")
-mixed_in_place = edited("mixed_in_place", "master = master -", "master -=")
-
-
-def mixed_all_narrow(master, gradient, lr):
-    weight = rounds(master)
-    weight = rounds(weight - np.float32(lr) * gradient)
-    return weight, weight
-
-
-def mixed_old_copy(master, gradient, lr):
-    return master - np.float32(lr) * gradient, rounds(master)
-
-
-def mixed_nothing_wide(master, gradient, lr):
-    update = rounds(rounds(np.float32([lr])) * rounds(gradient))
-    weight = rounds(rounds(master) - update)
-    return weight, weight
-
-
-def mixed_two_steps(master, gradient, lr):
-    update = np.float32(lr) * gradient
-    return master - update, rounds(rounds(master) - update)
-
-
-def mixed_with_a_kept_rate(master, gradient, lr):
-    lr = KEPT.setdefault(("rate", master.shape), lr)
-    new = master - np.float32(lr) * gradient
-    return new, rounds(new)
-
-
-def mixed_in_float64(master, gradient, lr):
-    new = master - lr * gradient.astype(float)
-    return new, rounds(new.astype(np.float32))
-
-
-def mixed_by_python(master, gradient, lr):
-    new = (master - lr * gradient.astype(float)).astype(np.float32)
-    return [new, rounds(new)]
-
-
-def mixed_by_torch(master, gradient, lr):
-    import torch
-
-    new = torch.from_numpy(master) - lr * torch.from_numpy(gradient)
-    return new.numpy(), new.bfloat16().float().numpy()
 
 
 PLANTED = {
@@ -433,7 +355,7 @@ PLANTED = {
         (rounds_a_byte, "Only 8 bits are cut off"),
         (rounds_in_place, "changes its input x"),
         (rounds_by_ml_dtypes, "ml_dtypes"),
-        (rounds_by_labkit, "labkit_lessons.tpu.bfloat16.bfloat16"),
+        (rounds_by_labkit, "labkit.tpu"),
         (rounds_by_chance, "two calls with the same arguments give different results"),
         (rounds_by_a_step, "not finite for which x is 0"),
     ],
@@ -484,43 +406,18 @@ PLANTED = {
         (parts_in_float64, "found has dtype float64"),
         (parts_all_of_x, "only the first part is taken away from x"),
         (parts_in_place, "changes its input x"),
-        (parts_by_labkit, "labkit_lessons.tpu.bfloat16.bfloat16"),
-    ],
-    "tpu.mixed_precision_step": [
-        (mixed_all_narrow, "The master is kept in bfloat16"),
-        (mixed_nothing_wide, "All of it is in bfloat16"),
-        (mixed_narrow_rate, "The learning rate is rounded"),
-        (mixed_cut_copy, "The copy is cut off"),
-        (mixed_copy_of_the_gradient, "The copy is that of the gradient"),
-        (mixed_two_steps, "a step of its own"),
-        (mixed_from_the_copy, "The update starts from the rounded copy"),
-        (mixed_narrow_master, "What is returned as the master is rounded"),
-        (mixed_narrow_update, "The update is rounded before"),
-        (mixed_narrow_gradient, "The gradient is rounded"),
-        (mixed_without_rate, "The learning rate is missing"),
-        (mixed_no_copy, "The copy is not rounded"),
-        (mixed_uphill, "The step goes up the gradient"),
-        (mixed_old_copy, "The copy is made of the old master"),
-        (mixed_with_a_kept_rate, "The learning rate of an earlier call"),
-        (mixed_in_float64, "master has dtype float64"),
-        (mixed_by_way_of_float16, "copy[0, 0] is"),
-        (mixed_in_place, "changes its input master"),
-        (mixed_by_torch, "torch"),
-        (mixed_update_of_its_own, "The copy gets an update of its own"),
+        (parts_by_labkit, "labkit.tpu"),
     ],
 }
 
 _ONE, _EXACT = np.ones((2, 3), np.float32), np.float32([1.5, -0.375])
-_STEP = np.float32([1.5, 2.5]), np.zeros(2, np.float32), 0.5
 RIGHT_ON = {
-    mixed_update_of_its_own: (np.ones(3, np.float32), np.zeros(3, np.float32), 0.5),
     rounds_a_byte: (np.uint32([0x3F808100]).view(np.float32),),
     remembers_rounded: (np.zeros((3, 3, 3), np.float32),),
     products_of_kept_operands: (_ONE, _ONE.T.copy(), True),
     products_narrow_from_the_second: (_ONE, _ONE.T.copy(), True),
     products_and_sums_in_half: (_ONE, _ONE.T.copy(), True),
     parts_of_the_first_call: (_EXACT, 1),
-    mixed_with_a_kept_rate: (*_STEP[:2], 0.25),
     rounds_and_cuts_nothing: (np.uint32([0x3F808001]).view(np.float32),),
     rounds_into_the_lower_half: (np.zeros(3, np.float32),),
     rounds_and_converts: (np.zeros(3, np.float32),),
@@ -535,25 +432,10 @@ RIGHT_ON = {
     products_without_the_last: (_ONE * np.float32([1, 2, 0]), _ONE.T.copy(), True),
     parts_with_the_rest: (_EXACT, 1),
     parts_unrounded: (_EXACT, 1),
-    mixed_uphill: _STEP,
-    mixed_old_copy: _STEP,
-    mixed_all_narrow: _STEP,
-    mixed_nothing_wide: _STEP,
-    mixed_narrow_rate: _STEP,
-    mixed_cut_copy: _STEP,
-    mixed_copy_of_the_gradient: (np.float32([0, 0]), np.zeros(2, np.float32), 0.5),
-    mixed_two_steps: _STEP,
-    mixed_from_the_copy: _STEP,
-    mixed_narrow_master: _STEP,
-    mixed_narrow_update: _STEP,
-    mixed_narrow_gradient: _STEP,
-    mixed_without_rate: _STEP,
-    mixed_no_copy: _STEP,
 }
 
 ALSO_RIGHT = {
     "tpu.round_to_bfloat16": [rounds_by_comparing, rounds_in_wide_integers, rounds_by_frexp],
     "tpu.multiply_accumulate": [products_by_broadcasting, products_number_by_number],
     "tpu.split_bfloat16": [parts_of_a_copy, parts_of_a_wide_rest],
-    "tpu.mixed_precision_step": [mixed_by_python],
 }

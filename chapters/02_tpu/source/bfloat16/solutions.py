@@ -35,16 +35,8 @@ def split_bfloat16(x, parts):
     return np.array(found)
 
 
-def mixed_precision_step(master, gradient, lr):
-    """master and gradient float32, any shape -> (new master, its copy), both as float32"""
-    master = master - np.float32(lr) * gradient
-    copy = round_to_bfloat16(master)
-    return master, copy
-
-
 SOLUTIONS = {
     "tpu.round_to_bfloat16": round_to_bfloat16,
     "tpu.multiply_accumulate": multiply_accumulate,
     "tpu.split_bfloat16": split_bfloat16,
-    "tpu.mixed_precision_step": mixed_precision_step,
 }

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from labkit import convnet as network
 from labkit.datasets import cifar10
-from labkit_lessons.tpu.bfloat16 import bfloat16
+from labkit.tpu import bfloat16
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
 FINITE = st.floats(width=32, allow_nan=False, allow_infinity=False)
@@ -215,6 +215,6 @@ def test_the_network_in_bfloat16():
 
 def test_no_ml_dtypes_is_needed():
     code = "import sys; sys.modules['ml_dtypes'] = None; "
-    code += "from labkit_lessons.tpu.bfloat16 import bfloat16 as b; "
+    code += "from labkit.tpu import bfloat16 as b; "
     code += "assert b.dot([1, 2], [3, 4]) == 11 and 'jax' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=600)

@@ -6,7 +6,7 @@
 A bfloat16 is held here as a float32 whose lower 16 bits are 0, so that every operation is one of
 NumPy's on float32, and its result the same on every machine. The product of two bfloat16 numbers
 (8 bits times 8 bits) fits into a float32 (24 bits): it is exact, and only sums round. Lesson
-02_tpu/2 derives all of this. One thing is not modelled: a TPU takes subnormal numbers for 0 (Google
+bfloat16 derives all of this. One thing is not modelled: a TPU takes subnormal numbers for 0 (Google
 Cloud, "Improve your model's performance with bfloat16").
 
 Dense: the bits of a number are masks and shifts, and an error bound is one formula.
