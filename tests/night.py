@@ -4,11 +4,13 @@ from collections.abc import Sequence
 
 import pytest
 
-# Lessons whose solved cells take more than eight core-seconds. By day nbval runs their notebooks,
-# where a wrong answer hands on ours, and tests/exercises checks their solutions.
+# Lessons whose test of the numbers, which runs the solved cells, takes more than eight core-seconds.
+# By day nbval runs their notebooks, where a wrong answer hands on ours, and tests/exercises checks
+# their solutions.
 LONG_LESSONS = {
     "what_limits_a_kernel": "01_gpu/7_what_limits_a_kernel",
     "convolution_kernels_backwards": "01_gpu/9_convolution_kernels_backwards",
+    "profiling": "01_gpu/11_profiling",
     "a_training_step_on_the_gpu": "01_gpu/12_a_training_step_on_the_gpu",
     "training": "01_gpu/13_training",
     "bfloat16": "02_tpu/2_bfloat16",
@@ -18,6 +20,7 @@ LONG_LESSONS = {
     "a_multiply_accumulate_array": "03_fpga/2_a_multiply_accumulate_array",
     "a_convolution_as_a_stream": "03_fpga/3_a_convolution_as_a_stream",
     "timing_and_proof": "03_fpga/4_timing_and_proof",
+    "the_network_as_a_pipeline": "03_fpga/5_the_network_as_a_pipeline",
     "folding_under_a_budget": "03_fpga/6_folding_under_a_budget",
     "the_overlay": "03_fpga/7_the_overlay",
     "the_network_on_the_board": "03_fpga/8_the_network_on_the_board",
