@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-# Lessons whose test of the numbers, which runs the solved cells, takes more than eight core-seconds.
-# By day nbval runs their notebooks, where a wrong answer hands on ours, and tests/exercises checks
+# Lessons whose test of the numbers, which runs the solved cells, takes over eight core-seconds. By
+# day nbval runs their notebooks, where a wrong answer hands on ours, and tests/exercises checks
 # their solutions.
 LONG_LESSONS = {
     "what_limits_a_kernel": "01_gpu/7_what_limits_a_kernel",
