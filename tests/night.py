@@ -4,15 +4,22 @@ from collections.abc import Sequence
 
 import pytest
 
-# Lessons whose test of the numbers, which runs the solved cells, takes over eight core-seconds. By
+# Lessons whose test of the numbers, which runs the solved cells, takes over four core-seconds. By
 # day nbval runs their notebooks, where a wrong answer hands on ours, and tests/exercises checks
 # their solutions.
 LONG_LESSONS = {
+    "what_an_accelerator_can_change": "01_gpu/3_what_an_accelerator_can_change",
+    "a_first_kernel": "01_gpu/4_a_first_kernel",
+    "memory_and_warps": "01_gpu/5_memory_and_warps",
+    "tiles": "01_gpu/6_tiles",
     "what_limits_a_kernel": "01_gpu/7_what_limits_a_kernel",
+    "convolution_kernels": "01_gpu/8_convolution_kernels",
     "convolution_kernels_backwards": "01_gpu/9_convolution_kernels_backwards",
+    "races_and_other_faults": "01_gpu/10_races_and_other_faults",
     "profiling": "01_gpu/11_profiling",
     "a_training_step_on_the_gpu": "01_gpu/12_a_training_step_on_the_gpu",
     "training": "01_gpu/13_training",
+    "the_systolic_array": "02_tpu/1_the_systolic_array",
     "bfloat16": "02_tpu/2_bfloat16",
     "what_the_compiler_makes_of_a_layer": "02_tpu/3_what_the_compiler_makes_of_a_layer",
     "training_on_a_tpu": "02_tpu/5_training_on_a_tpu",
