@@ -18,16 +18,17 @@ lab:  ## open the course in JupyterLab; ARGS="--no-browser --port=8899" serves w
 
 # The tests see neither the learner's progress nor the network, and none reads the clock: two
 # processes share them in one session, quick ones first, slow ones last, while a third begins with
-# the lessons (conftest.py, tests/conftest.py). What is marked `night` is proved by `make prove` alone.
+# the lessons (conftest.py, tests/conftest.py); the quick ones need no third, which would only
+# collect and import once more. What is marked `night` is proved by `make prove` alone.
 # Hundreds of processes import labkit: where none may write bytecode, each would compile it anew.
-PYTEST := pytest --quiet --nbval --numprocesses=3
+PYTEST := pytest --quiet --nbval
 APART := home=$$(mktemp -d) && trap 'rm -rf "$$home"' EXIT && trap 'exit 130' INT TERM && \
 	export LABKIT_HOME="$$home" LABKIT_PROGRESS=off LABKIT_OFFLINE=1 && unset PYTHONDONTWRITEBYTECODE
 RUFF := $(RUN) ruff check . && $(RUN) ruff format --check .
 test: setup  ## prove every helper and every lesson: ruff, tests, notebooks; ARGS=quick leaves out what is slow
 	@$(APART) && $(RUFF) && \
-	if [ "$(ARGS)" = quick ]; then $(RUN) $(PYTEST) tests chapters/*/source simt/tests -m "not night and not slow"; \
-	else $(RUN) $(PYTEST) tests chapters simt/tests -m "not night"; fi
+	if [ "$(ARGS)" = quick ]; then $(RUN) $(PYTEST) --numprocesses=2 tests chapters/*/source simt/tests -m "not night and not slow"; \
+	else $(RUN) $(PYTEST) --numprocesses=3 tests chapters simt/tests -m "not night"; fi
 
 prove: setup  ## prove all there is, and write it into README; interrupted, it goes on where it was
 	@$(APART) && $(RUFF) && $(RUN) tools.prove

@@ -22,6 +22,7 @@ from types import FrameType, ModuleType
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 from tests.night import LONG_LESSONS
 
@@ -31,6 +32,8 @@ SIMT = TESTS.parent / "simt" / "tests"
 _home = tempfile.TemporaryDirectory(prefix="labkit-tests-")
 os.environ.update(LABKIT_HOME=_home.name, LABKIT_OFFLINE="1", LABKIT_PROGRESS="off")
 
+MARKED = pytest.StashKey[bool]()
+
 settings.register_profile(
     "any machine",
     deadline=None,
@@ -38,6 +41,9 @@ settings.register_profile(
     derandomize=True,  # the same examples on every machine
 )
 settings.load_profile("any machine")
+# Hypothesis would read every module of ours that is loaded, and try the constants in it: seconds of
+# each process, and other examples as soon as other files of tests run beside.
+providers._get_local_constants = lambda: providers._local_constants
 
 
 # Files, and folders of them, that take some seconds and more, the slowest first: in this order two
@@ -109,6 +115,20 @@ SLOW = (
     "course/test_new.py",
     "course/test_build.py",
     "course/grading/",
+    "simt/command/test_pytest_plugin.py",
+    "simt/command/test_processes.py",
+    "simt/command/test_main.py",
+    "simt/beside_numba/test_constructs.py",
+    "simt/machine/test_random.py",
+    "a_training_step_on_the_gpu/test_inductor.py",
+    "course/test_doctor.py",
+    "gpu/training/test_pytorch.py",
+    "the_systolic_array/test_stepper_browser.py",
+    "a_convolution_as_a_stream/test_stream_pictures.py",
+    "fpga/test_waveforms.py",
+    "fpga/test_room.py",
+    "fpga/running/test_runs.py",
+    "distributed/tensorflow/test_agent.py",
     "fpga/test_simulate.py",
     "fpga/test_timing.py",
     "a_convolution_as_a_stream/test_layer_runs.py",
@@ -166,8 +186,11 @@ SLOW = (
 )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Marks what is slow, and puts it last, the lessons' notebooks behind it."""
+    if config.stash.setdefault(MARKED, False):  # chapters/conftest.py has this hook as well
+        return
+    config.stash[MARKED] = True
     for item in items:
         if 0 < place_of(item.path) <= len(SLOW):
             item.add_marker("slow")

@@ -4,11 +4,19 @@ from collections.abc import Sequence
 
 import pytest
 
-# Lessons whose solved cells take more than eight core-seconds. By day nbval runs their notebooks,
-# where a wrong answer hands on ours, and tests/exercises checks their solutions.
+# Lessons whose test of the numbers, which runs the solved cells, takes over four core-seconds. By
+# day nbval runs their notebooks, where a wrong answer hands on ours, and tests/exercises checks
+# their solutions.
 LONG_LESSONS = {
+    "what_an_accelerator_can_change": "01_gpu/3_what_an_accelerator_can_change",
+    "a_first_kernel": "01_gpu/4_a_first_kernel",
+    "memory_and_warps": "01_gpu/5_memory_and_warps",
+    "tiles": "01_gpu/6_tiles",
     "what_limits_a_kernel": "01_gpu/7_what_limits_a_kernel",
+    "convolution_kernels": "01_gpu/8_convolution_kernels",
     "convolution_kernels_backwards": "01_gpu/9_convolution_kernels_backwards",
+    "races_and_other_faults": "01_gpu/10_races_and_other_faults",
+    "profiling": "01_gpu/11_profiling",
     "a_training_step_on_the_gpu": "01_gpu/12_a_training_step_on_the_gpu",
     "training": "01_gpu/13_training",
     "bfloat16": "02_tpu/3_bfloat16",
@@ -18,6 +26,7 @@ LONG_LESSONS = {
     "a_multiply_accumulate_array": "03_fpga/2_a_multiply_accumulate_array",
     "a_convolution_as_a_stream": "03_fpga/3_a_convolution_as_a_stream",
     "timing_and_proof": "03_fpga/4_timing_and_proof",
+    "the_network_as_a_pipeline": "03_fpga/5_the_network_as_a_pipeline",
     "folding_under_a_budget": "03_fpga/6_folding_under_a_budget",
     "the_overlay": "03_fpga/7_the_overlay",
     "the_network_on_the_board": "03_fpga/8_the_network_on_the_board",

@@ -7,9 +7,11 @@ docstring of the room's `__init__.py`, by its first sentence.
 
 import argparse
 import ast
+import io
 import os
 import re
 import textwrap
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -43,10 +45,21 @@ WIDTH = 100
 
 def docstring_of(path: Path) -> str:
     """A module's docstring as it stands there; ValueError for a module without one."""
-    docstring = ast.get_docstring(ast.parse(path.read_text("utf-8")), clean=False)
+    docstring = _first_string(path.read_text("utf-8"))
     if not docstring:
         raise ValueError(f"{path} has no docstring. Begin it with a sentence that says what it is.")
     return docstring
+
+
+def _first_string(source: str) -> str:
+    """The string that a module begins with; "" for none. What follows it is not read."""
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    code = (token for token in tokens if token.type not in (tokenize.COMMENT, tokenize.NL))
+    first, second = next(code), next(code, None)
+    if first.type != tokenize.STRING or second is None or second.type != tokenize.NEWLINE:
+        return ""
+    text = ast.literal_eval(first.string)
+    return text if isinstance(text, str) else ""
 
 
 def first_sentence(path: Path) -> str:

@@ -177,6 +177,8 @@ def _vector(element: str, count: int) -> InKernel:
 
 
 def __getattr__(name: str) -> object:
+    if name.startswith("_"):  # Python, inspect and pytest ask for such names of everything
+        raise _errors.Missing(f"The SIMT machine has no cuda.{name}.")
     if name in VECTORS:
         return _vector(*VECTORS[name])
     if name in TYPES:

@@ -20,6 +20,7 @@ from labkit.distributed import launch as launching
 from labkit.distributed.launching import failures, ledger
 from labkit.distributed.launching.backends import carriers, chosen_backend
 from labkit.distributed.launching.processes import INHERITED, PRELOADED, Processes, process_context
+from tests.night import others_by_night
 
 ENOUGH = 300.0  # seconds: only ends a launch that would hang
 
@@ -448,9 +449,17 @@ def test_twenty_launches_leave_no_process_and_no_file(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+SENT = others_by_night(
+    ["SIGINT", "SIGKILL"],
+    "tests/distributed/test_launch.py"
+    "::test_an_interrupted_cell_and_a_lost_notebook_leave_no_process",
+)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_an_interrupted_cell_and_a_lost_notebook_leave_no_process(tmp_path):
-    """The first by Ctrl-C, the second by SIGKILL: no rank outlives it, and no child of a rank.
+@pytest.mark.parametrize("sent", SENT)
+def test_an_interrupted_cell_and_a_lost_notebook_leave_no_process(tmp_path, sent):
+    """The one by Ctrl-C, the other by SIGKILL: no rank outlives it, and no child of a rank.
 
     Interrupted, IPython shows where the ranks were, and no traceback of labkit.
     """
@@ -467,27 +476,27 @@ def test_an_interrupted_cell_and_a_lost_notebook_leave_no_process(tmp_path):
         "        time.sleep(1000)\n"
         "launch(sleeps, 2, sys.argv[1], timeout=1000)\n"
     )
-    for number, sent in enumerate([signal.SIGINT, signal.SIGKILL]):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        command = [sys.executable, "-m", "IPython", str(program), str(folder)]
-        running = subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=os.environ | {"IPYTHONDIR": str(tmp_path)},
-        )
-        wait_until(lambda folder=folder: _pids(folder))
-        ranks = _pids(folder)
-        if sent is signal.SIGINT:  # in a terminal, all processes get it
-            os.kill(ranks[0], sent)
-        running.send_signal(sent)
-        said, _ = running.communicate(timeout=ENOUGH)
-        wait_until(lambda ranks=ranks: not any(map(alive, ranks)))
-        if sent is signal.SIGINT:
-            assert "KeyboardInterrupt: All ranks were ended:" in said and "launch.py" not in said
-            assert re.search(r"rank 1 waits, line \d+ of sleeps", said)
+    sent = getattr(signal, sent)
+    folder = tmp_path / "pids"
+    folder.mkdir()
+    command = [sys.executable, "-m", "IPython", str(program), str(folder)]
+    running = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=os.environ | {"IPYTHONDIR": str(tmp_path)},
+    )
+    wait_until(lambda: _pids(folder))
+    ranks = _pids(folder)
+    if sent is signal.SIGINT:  # in a terminal, all processes get it
+        os.kill(ranks[0], sent)
+    running.send_signal(sent)
+    said, _ = running.communicate(timeout=ENOUGH)
+    wait_until(lambda: not any(map(alive, ranks)))
+    if sent is signal.SIGINT:
+        assert "KeyboardInterrupt: All ranks were ended:" in said and "launch.py" not in said
+        assert re.search(r"rank 1 waits, line \d+ of sleeps", said)
 
 
 def _pids(folder: Path) -> list[int]:

@@ -12,6 +12,10 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from labkit.course.catalogue import Course
+from labkit.course.config import config
+from labkit.course.source.lesson import Lesson
+
 COURSE = Path(__file__).resolve().parents[2]
 
 
@@ -33,6 +37,12 @@ class Source(NamedTuple):
     after: str  # without the table SOLUTIONS
     name: str  # of the function or variable
     is_text: bool = False
+
+
+@cache
+def lessons() -> list[Lesson]:
+    """All lessons of the course, read once for all tests that only look at them."""
+    return Course(config()).lessons()
 
 
 @cache

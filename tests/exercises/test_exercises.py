@@ -15,8 +15,6 @@ from labkit import check
 from labkit.checks.course_version import course_version_of
 from labkit.checks.diagnosis.diagnose import own_work
 from labkit.checks.items import Refused
-from labkit.course.catalogue import Course
-from labkit.course.config import config
 from labkit.distributed.judging.rank_judge import RankJudge
 from numba_simt.errors import KernelError
 from tests.exercises.answers import (
@@ -34,7 +32,7 @@ from tests.exercises.answers import (
     mechanism,
     plants_of,
 )
-from tests.exercises.edits import edit, solution, sources
+from tests.exercises.edits import edit, lessons, solution, sources
 
 IN_THE_LESSON = (
     "tests/notebooks/test_notebooks.py::test_its_solved_cells_run_in_the_test_of_its_numbers"
@@ -179,7 +177,7 @@ def test_an_answer_in_another_style_passes_and_is_returned(id, answer, capsys):
 
 def test_no_given_cell_has_work_of_its_own():
     given = {}
-    for lesson in Course(config()).lessons():
+    for lesson in lessons():
         for cell in lesson.cells:
             ids = [tag.removeprefix("exercise:") for tag in cell.tags]
             for id in set(ids) & set(FUNCTIONS):

@@ -4,15 +4,12 @@ import re
 
 import pytest
 
-from labkit.course.catalogue import Course
-from labkit.course.config import config
 from labkit.course.lesson_rules.prose import words
 from tests.exercises.answers import EXERCISES
+from tests.exercises.edits import lessons
 
 MOST_WORDS = 350  # above the exercise's cell
-CHAPTERS = {
-    lesson.chapter.name: lesson for lesson in Course(config()).lessons() if lesson.number == 1
-}
+CHAPTERS = {lesson.chapter.name: lesson for lesson in lessons() if lesson.number == 1}
 BETWEEN_MARKERS = re.compile(r"# BEGIN SOLUTION\n(.*?)\n *# END SOLUTION", re.DOTALL)
 
 

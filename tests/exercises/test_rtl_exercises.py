@@ -20,11 +20,9 @@ import pytest
 from labkit import check
 from labkit.checks.judge import seeded_cases
 from labkit.checks.registry import registered
-from labkit.course.catalogue import Course
-from labkit.course.config import config
 from labkit.fpga.errors import RTLError
 from tests.exercises.answers import ALSO_RIGHT, LONG_IDS, MODULES, PLANTED, RIGHT_ON, plants_of
-from tests.exercises.edits import edit, solution, sources
+from tests.exercises.edits import edit, lessons, solution, sources
 from tests.night import others_by_night
 
 BY_DAY = "tests/exercises/test_exercises.py::test_four_planted_answers_are_tried_by_day"
@@ -63,7 +61,7 @@ def judge(id):
 def stubs():
     """id -> the text that the learner finds in the lesson."""
     found = {}
-    for lesson in Course(config()).lessons():
+    for lesson in lessons():
         for cell in lesson.cells:
             ids = [tag.removeprefix("exercise:") for tag in cell.tags]
             for id in set(ids) & set(MODULES):

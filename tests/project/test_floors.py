@@ -95,10 +95,17 @@ def tree_of(path: Path) -> ast.AST:
     return ast.parse(path.read_text("utf-8"))
 
 
+@cache
+def nodes_of(tree: ast.AST) -> list[ast.AST]:
+    """All nodes of a syntax tree, walked once."""
+    return [*ast.walk(tree)]
+
+
+@cache
 def imported(tree: ast.AST) -> set[str]:
     """Every dotted name that code imports, wherever the import stands."""
     names = set()
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -109,9 +116,9 @@ def imported(tree: ast.AST) -> set[str]:
 
 def named(tree: ast.AST) -> set[str]:
     """Every dotted name of labkit in a string, as `import_module` would take it; no docstrings."""
-    statements = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Expr)}
+    statements = {id(n.value) for n in nodes_of(tree) if isinstance(n, ast.Expr)}
     names = set()
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if id(node) in statements:  # a docstring, or a string that does nothing
             continue
         if isinstance(node, ast.JoinedStr) and node.values:
@@ -206,8 +213,8 @@ def test_exercises_are_at_home_in_the_machines_rooms_and_in_the_course():
 
 def inside(tree: ast.AST, *kinds: type) -> set[int]:
     """The ids of all nodes that stand in `kinds` of statements, or are for type checkers alone."""
-    scopes = [n for n in ast.walk(tree) if isinstance(n, kinds)]
-    for node in ast.walk(tree):
+    scopes = [n for n in nodes_of(tree) if isinstance(n, kinds)]
+    for node in nodes_of(tree):
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
             scopes.append(node)
     return {id(node) for scope in scopes for node in ast.walk(scope)}
@@ -215,13 +222,13 @@ def inside(tree: ast.AST, *kinds: type) -> set[int]:
 
 def imported_by_everybody(tree: ast.AST) -> list[tuple[int, str]]:
     """Line and name of each slow package that whoever imports the module imports, too."""
-    late = inside(tree, ast.FunctionDef, ast.AsyncFunctionDef)
     found = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import | ast.ImportFrom) and id(node) not in late:
+    for node in nodes_of(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
             slow = {name.split(".")[0] for name in imported(node)} & SLOW
-            found += [(node.lineno, name) for name in sorted(slow)]
-    return found
+            found += [(node, name) for name in sorted(slow)]
+    late = inside(tree, ast.FunctionDef, ast.AsyncFunctionDef) if found else ()
+    return [(node.lineno, name) for node, name in found if id(node) not in late]
 
 
 def test_slow_packages_are_imported_only_where_they_are_used():

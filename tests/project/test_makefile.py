@@ -15,7 +15,7 @@ NOTES = """#!/bin/sh
 echo "$* | $LABKIT_HOME | $LABKIT_PROGRESS | $LABKIT_OFFLINE" >>"$CALLS"
 case "$*" in *"$FAIL"*) exit 3 ;; esac
 """
-AT_ONCE = "-m pytest --quiet --nbval --numprocesses=3 tests"
+AT_ONCE = "-m pytest --quiet --nbval --numprocesses={} tests"
 
 
 @pytest.fixture
@@ -44,10 +44,10 @@ def make(course: Path, *arguments: str, fail: str = "never") -> tuple[int, list[
 @pytest.mark.parametrize(
     ("asked", "pytests"),
     [
-        (("test",), f"{AT_ONCE} chapters simt/tests -m not night"),
+        (("test",), f"{AT_ONCE.format(3)} chapters simt/tests -m not night"),
         (
             ("test", "ARGS=quick"),
-            f"{AT_ONCE} chapters/01_gpu/source simt/tests -m not night and not slow",
+            f"{AT_ONCE.format(2)} chapters/01_gpu/source simt/tests -m not night and not slow",
         ),
         (("prove",), "-m tools.prove"),
     ],

@@ -64,8 +64,7 @@ def too_much(name: str, text: str) -> list[str]:
     if (lines := len(text.splitlines())) > MOST_LINES:
         found.append(f"{name} has {lines} lines, more than {MOST_LINES}: split it by idea.")
     density = size_of(text).density
-    docstring = ast.get_docstring(ast.parse(text)) or ""
-    if density > MOST_TOKENS and f"\n{REASON}" not in docstring:
+    if density > MOST_TOKENS and f"\n{REASON}" not in (ast.get_docstring(ast.parse(text)) or ""):
         do = f"put one idea on a line, or say why in its docstring, after {REASON.strip()!r}"
         found.append(f"{name} has {density:.1f} tokens a line, more than {MOST_TOKENS}: {do}.")
     return found

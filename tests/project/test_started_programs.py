@@ -17,8 +17,9 @@ HOSTILE = "import os\nos.mkdir('ran')\nraise SystemExit('this is a stranger')\n"
 
 def flags(path: Path) -> list[str]:
     """What follows `sys.executable` in a file's lists, where it begins with "-"."""
+    text = path.read_text("utf-8")
     found = []
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in ast.walk(ast.parse(text)) if "sys.executable" in text else ():
         if isinstance(node, ast.List):
             for one, after in zip(node.elts, node.elts[1:], strict=False):
                 flag = after.value if isinstance(after, ast.Constant) else ""
@@ -29,7 +30,7 @@ def flags(path: Path) -> list[str]:
 
 def test_every_start_of_python_leaves_out_the_folder_of_the_call():
     files = {*MODULES, *LESSONS} - APART
-    started = {path: flags(path) for path in files if flags(path)}
+    started = {path: found for path in files if (found := flags(path))}
     assert len(started) >= 12
     open_to_others = {str(path) for path, found in started.items() if not SAFE.issuperset(found)}
     assert not open_to_others, "put -P behind sys.executable"

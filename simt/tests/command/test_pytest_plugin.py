@@ -87,14 +87,15 @@ def project(tmp_path):
 def run(folder, *words):
     """pytest in that folder, with no other plugin of ours."""
     paths = [str(Path(numba_simt.__file__).parents[1]), str(folder)]
-    env = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:nbval"]
+    # What else is installed would be loaded at each start, and takes longer than the tests.
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(paths), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     command += ["-p", "numba_simt.command.pytest_plugin", *words]
     done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=600)
     return done.returncode, done.stdout
 
 
-@pytest.mark.parametrize("processes", [[], ["-n", "2"]])
+@pytest.mark.parametrize("processes", [[], ["-p", "xdist", "-n", "2"]])
 def test_each_test_has_its_own_findings(project, processes):
     if processes:
         pytest.importorskip("xdist")

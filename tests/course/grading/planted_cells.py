@@ -2,6 +2,7 @@
 
 import ast
 import linecache
+from collections.abc import Iterator
 from functools import cache
 from itertools import chain, zip_longest
 
@@ -9,11 +10,11 @@ from labkit.course.grading.slices import needed, statements
 from tests.exercises.answers import FOUND, LESSONS, PLANTED
 
 
-def planted() -> list[tuple[str, object]]:
+def planted() -> Iterator[tuple[str, object]]:
     """The planted answers that can be written as a cell: the first of each exercise come first."""
     by_id = [[(id, answer) for answer, _ in several] for id, several in PLANTED.items()]
-    every = [one for one in chain(*zip_longest(*by_id)) if one is not None]
-    return [one for one in every if cell_of(*one)]
+    every = (one for one in chain(*zip_longest(*by_id)) if one is not None)
+    return (one for one in every if cell_of(*one))
 
 
 def cell_of(id: str, answer: object) -> str:

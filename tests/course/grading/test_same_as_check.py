@@ -1,6 +1,7 @@
 """The grader says of an answer what `check` says in a notebook, word for word."""
 
 import re
+from itertools import islice
 
 import pytest
 
@@ -14,11 +15,13 @@ from labkit.course.grading.submissions import read
 from tests.course.grading.notebooks import submit
 from tests.course.grading.planted_cells import cell_of, planted
 from tests.exercises.answers import EXERCISES
+from tests.night import others_by_night
 
 SEED = "a secret"
 MANY = 200
 BY_DAY = ("gpu.linear_backward", "gpu.matmul_tiled", "distributed.order_of_stage", "fpga.mac")
-ANSWERS = planted()
+MORE = "tests/course/grading/test_ways_in.py::test_code_in_an_attribute_of_systemverilog"
+ANSWERS = [*islice(planted(), MANY)]
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +50,7 @@ def said_by_check(id, answer):
     return judged(exercise, answer, seeded_cases(exercise, SEED), run_here)[0]
 
 
-@pytest.mark.parametrize("id", BY_DAY)
+@pytest.mark.parametrize("id", others_by_night(BY_DAY, MORE, by_day=3))
 def test_what_is_said_of_a_planted_answer(ask, id):
     answer = next(answer for other, answer in ANSWERS if other == id)
     compare(answer, ask(id, answer), said_by_check(id, answer))
@@ -67,8 +70,6 @@ def compare(answer, verdict, message):
 @pytest.mark.night(
     instead="tests/course/grading/test_same_as_check.py::test_what_is_said_of_a_planted_answer"
 )
-@pytest.mark.parametrize(
-    ("id", "answer"), ANSWERS[:MANY], ids=[f"{id}-{f.__name__}" for id, f in ANSWERS[:MANY]]
-)
+@pytest.mark.parametrize(("id", "answer"), ANSWERS, ids=[f"{id}-{f.__name__}" for id, f in ANSWERS])
 def test_two_hundred_planted_answers(ask, id, answer):
     compare(answer, ask(id, answer), said_by_check(id, answer))

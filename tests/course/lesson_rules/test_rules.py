@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from labkit.course.catalogue import Course
 from labkit.course.config import config
 from labkit.course.lesson_rules import prose, rules
 from labkit.course.notebook import Notebook, read_stored
+from tests.exercises.edits import lessons
 
 NAME = "chapters/01_gpu/1_tiny.ipynb"
 IMAGE = {"image/png": "iVBORw0KGgo="}
@@ -244,7 +244,7 @@ def test_a_lesson_from_before_the_guide_has_its_own_length_and_may_not_grow(cour
 
 
 def test_every_exception_is_a_lesson_that_needs_it():
-    found = {lesson.plain_name: lesson.notebook("learner") for lesson in Course(config()).lessons()}
+    found = {lesson.plain_name: lesson.notebook("learner") for lesson in lessons()}
     for name, guide in rules.LONGER_LESSONS.items():
         made = Notebook.read(found[name], name)
         longer = len(made.cells) > rules.Guide().cells

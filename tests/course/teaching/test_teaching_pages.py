@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from labkit.course.catalogue import Course
 from labkit.course.config import config
 from labkit.course.teaching import paths, plans
 from labkit.course.teaching.plans import teaching_pages
+from tests.exercises.edits import lessons
 
-LESSONS = Course(config()).lessons()
+LESSONS = lessons()
 PAGES = teaching_pages(config(), LESSONS)
 
 

@@ -33,6 +33,7 @@ from tests.distributed.toy_ranks import CASES, feedback, inputs, toy, travels
 from tests.night import others_by_night
 
 HERE = Path(__file__).resolve().parent
+TESTS = "tests/distributed/judging/test_rank_exercise.py::test"
 MAIN = os.getpid()
 SEEN = {}
 
@@ -160,7 +161,10 @@ def in_float32(rank, ranks, x):
     return right(x.float())
 
 
-@pytest.mark.parametrize("kind", ["float64", "int64"])
+TYPES = others_by_night(["float64", "int64"], f"{TESTS}_a_result_has_the_type_of_the_input")
+
+
+@pytest.mark.parametrize("kind", TYPES)
 def test_a_result_has_the_type_of_the_input(kind, monkeypatch, capsys):
     exercise = toy(monkeypatch, cases=ranks_cases(CASES, inputs, {"two": kind}))
     assert f"two, in {kind} (2 ranks)" in feedback(exercise, around, capsys)
@@ -376,7 +380,20 @@ WRONG = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("answer", "says"), WRONG, ids=[f.__name__ for f, _ in WRONG])
+# Beside `loops` and `sends_without_end`: each works until its budget is used up.
+BY_NIGHT = {loops_for_all, asks_without_end}
+WRONG_ONES = [
+    pytest.param(
+        answer,
+        says,
+        id=answer.__name__,
+        marks=pytest.mark.night(instead=f"{TESTS}_wrong_answers") if answer in BY_NIGHT else (),
+    )
+    for answer, says in WRONG
+]
+
+
+@pytest.mark.parametrize(("answer", "says"), WRONG_ONES)
 def test_wrong_answers(answer, says, monkeypatch, capsys):
     assert says in feedback(toy(monkeypatch), answer, capsys)
 

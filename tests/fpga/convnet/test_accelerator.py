@@ -125,7 +125,12 @@ def test_both_engines_agree_on_a_small_network(stalls):
     assert seen[0][-1] == 0
 
 
-@pytest.mark.parametrize("resident", [False, True])
+RESIDENT = others_by_night(  # the accelerator is compiled for each
+    [False, True], instead=f"{HERE}_the_cycle_register_counts_the_whole_job"
+)
+
+
+@pytest.mark.parametrize("resident", RESIDENT)
 @pytest.mark.parametrize("stalls", [None, STALLS], ids=["free", "stalled"])
 def test_the_cycle_register_counts_the_whole_job(resident, stalls):
     folding = Folding(fc1=8, resident=resident)

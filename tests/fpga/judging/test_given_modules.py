@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
-from labkit.course.catalogue import Course
-from labkit.course.config import config
 from labkit.fpga import prove, simulate
 from labkit.fpga.judging.given_modules import NUMBERED, QUEUE, TREE, course_module
 from labkit.fpga.sources import read_sources
 from labkit.fpga.toolchain.lint import lint
+from tests.exercises.edits import lessons
 
 
 @pytest.mark.parametrize(("module", "top"), [(TREE, "tree"), (QUEUE, "queue")])
@@ -35,7 +34,7 @@ def test_the_queue_loses_a_word_in_cycle_5_and_nothing_shorter_breaks_it():
 def test_the_lesson_shows_the_queue_as_it_is_here():
     (text,) = (
         cell.learner
-        for lesson in Course(config()).lessons()
+        for lesson in lessons()
         for cell in lesson.cells
         if "exercise:fpga.find_the_bug" in cell.tags
     )

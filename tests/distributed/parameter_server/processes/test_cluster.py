@@ -29,7 +29,9 @@ from labkit.distributed.parameter_server import (
 )
 from labkit.distributed.small_training import photographs
 from tests.distributed.parameter_server.toy_jobs import Exits, Hangs, Locked, Raises, Sum
+from tests.night import others_by_night
 
+HERE = "tests/distributed/parameter_server/processes/test_cluster.py::test"
 ENOUGH = 300.0  # seconds: only ends a hang
 RATE = 0.1
 SLOW = (0.01, 0.01, 0.04)  # seconds of a step of each worker
@@ -93,7 +95,10 @@ def gone(processes):
 # What is computed
 
 
-@pytest.mark.parametrize(("servers", "workers"), [(1, 1), (1, 3), (2, 4)])
+FULL = others_by_night([(1, 3), (1, 1), (2, 4)], f"{HERE}_full_synchrony_is_one_big_batch")
+
+
+@pytest.mark.parametrize(("servers", "workers"), FULL)
 def test_full_synchrony_is_one_big_batch(servers, workers):
     with Cluster(servers, workers, timeout=ENOUGH) as cluster:
         run = cluster.train(JOB, Synchronous(), steps=10 * workers, rate=RATE)
@@ -111,7 +116,12 @@ def test_one_worker_is_plain_descent_by_any_rule():
             assert run.pushes == run.updates == 10 and set(run.staleness) == {0}
 
 
-@pytest.mark.parametrize("rule", RULES, ids=str)
+REPLAYED = others_by_night(
+    RULES, f"{HERE}_a_replayed_order_gives_the_same_bits_also_on_a_busy_machine"
+)
+
+
+@pytest.mark.parametrize("rule", REPLAYED, ids=str)
 def test_a_replayed_order_gives_the_same_bits_also_on_a_busy_machine(cluster, rule):
     def train(seed):
         return cluster.train(JOB, rule, steps=30, seconds=SLOW, rate=RATE, replay_seed=seed)
@@ -183,7 +193,10 @@ def test_counts_are_of_what_was_applied_not_of_what_was_planned():
     assert run.weights.tolist() == [run.workers.count(0) + 10.0 * run.workers.count(1)] * 5
 
 
-@pytest.mark.parametrize("rule", RULES, ids=str)
+BACK = others_by_night(RULES, f"{HERE}_a_worker_comes_back_and_goes_on_with_its_step")
+
+
+@pytest.mark.parametrize("rule", BACK, ids=str)
 def test_a_worker_comes_back_and_goes_on_with_its_step(rule):
     with Cluster(2, 3, timeout=ENOUGH) as cluster:
         training = cluster.begin(JOB, rule, 90, seconds=(0.002,) * 3, rate=RATE)
