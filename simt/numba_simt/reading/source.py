@@ -89,7 +89,7 @@ def _lambda(code: CodeType) -> Source:
     lines, _ = inspect.findsource(code)
     places = set(code.co_positions())
     for node in ast.walk(ast.parse("".join(lines))):
-        if isinstance(node, ast.Lambda) and _span(node.body) in places:
+        if isinstance(node, ast.Lambda) and {*map(_span, _results(node.body))} <= places:
             tree = ast.parse("def f(): pass").body[0]
             tree.name = code.co_name
             tree.args = node.args
@@ -106,6 +106,13 @@ def _lambda(code: CodeType) -> Source:
 def _span(node: ast.expr) -> tuple[int, int, int, int]:
     """Where it stands, as compiled code has it."""
     return node.lineno, node.end_lineno, node.col_offset, node.end_col_offset
+
+
+def _results(body: ast.expr) -> list[ast.expr]:
+    """The expressions that a lambda's value is computed by: both sides of a condition."""
+    if isinstance(body, ast.IfExp):
+        return _results(body.body) + _results(body.orelse)
+    return [body]
 
 
 class _Literals(ast.NodeTransformer):

@@ -418,7 +418,7 @@ def itself(x):
 @cuda.jit(device=True)
 def sometimes(x):
     if x > 1:
-        return 3
+        return 3, 4
 
 
 @pytest.mark.parametrize("line", REFUSED)
