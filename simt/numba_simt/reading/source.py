@@ -116,7 +116,21 @@ def _results(body: ast.expr) -> list[ast.expr]:
 
 
 class _Literals(ast.NodeTransformer):
-    """Computes what Python computes before Numba sees it: 2**-1 is 0.5, not an integer."""
+    """Does what Python does before Numba sees it: 2**-1 is 0.5, not an integer.
+
+    A list that is only run over, or asked what is in it, is a tuple.
+    """
+
+    def visit_For(self, node: ast.For) -> ast.stmt:
+        """for x in [1, 2, 4]: ..."""
+        node.iter = _as_tuple(node.iter)
+        return self.generic_visit(node)
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        """x in [1, 2]"""
+        if isinstance(node.ops[-1], ast.In | ast.NotIn):
+            node.comparators[-1] = _as_tuple(node.comparators[-1])
+        return self.generic_visit(node)
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         """2**-1, 7 // 2"""
@@ -125,6 +139,13 @@ class _Literals(ast.NodeTransformer):
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         """-3, ~5"""
         return _computed_by_python(node) or self.generic_visit(node)
+
+
+def _as_tuple(node: ast.expr) -> ast.expr:
+    """A list without stars as a tuple."""
+    if not isinstance(node, ast.List) or any(isinstance(one, ast.Starred) for one in node.elts):
+        return node
+    return ast.copy_location(ast.Tuple(node.elts, ast.Load()), node)
 
 
 def _computed_by_python(node: ast.expr) -> ast.Constant | None:

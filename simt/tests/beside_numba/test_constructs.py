@@ -85,6 +85,9 @@ y, q = v
 v[0] = max(*t)
 v[0] = sum((1, 2.5))
 v[0] = len(range(3))
+for y in [1, 2, 4]: v[0] += y
+for y in [i, 2, i + 4]: v[0] += y
+if i in [1, 2] or i not in [3, i]: v[0] = 1
 y = None if i else 3; v[0] = y
 y = None if i else 3; v[0] = y + 1 if y is not None else -y
 y = None if c else x; v[0] = math.sqrt(y) + max(y, 2)
@@ -125,6 +128,9 @@ if z[0] < z[1]: v[0] = 1
 raise ValueError(x)
 raise i
 v[0] = range(3)[1]
+y = [1, 2, 4]; v[0] = y[1]
+for y in [1, 2.5]: v[0] += y
+for y in [*t]: v[0] += y
 y = None if i else 3; v[y] = 1
 y = None if i else 3; v[0] = v[y]
 y = None if i else 3; v[0] = y and 3
