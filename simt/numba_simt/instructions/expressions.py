@@ -32,6 +32,11 @@ def _are_members(left: object, right: object) -> bool:
     return isinstance(left.value, Enum) and type(left.value) is type(right.value)
 
 
+def _are_texts(left: object, right: object) -> bool:
+    """Whether both are constant texts, such as the name of a mode."""
+    return all(isinstance(getattr(one, "value", None), str) for one in (left, right))
+
+
 class Expressions(Names):
     """Compiles expressions; those with conditions become branches where a side is costly."""
 
@@ -80,6 +85,8 @@ class Expressions(Names):
             return number(left == right)
         if with_none and isinstance(operator, ast.IsNot):
             return number(left != right)
+        if _are_texts(left, right) and type(operator) in (ast.Eq, ast.NotEq):
+            return number((left.value == right.value) == isinstance(operator, ast.Eq))
         if _are_members(left, right) and type(operator) in _IDENTITIES:
             return number(_IDENTITIES[type(operator)] == (left.value is right.value))
         if isinstance(operator, ast.In | ast.NotIn) and isinstance(right, tuple):

@@ -86,6 +86,8 @@ v[0] = max(*t)
 v[0] = sum((1, 2.5))
 v[0] = len(range(3))
 for y in [1, 2, 4]: v[0] += y
+v[0] = 1 if "gpu" == "gpu" else 2
+if "gpu" != "cpu" and "gpu" in ("a", "gpu"): v[0] = 1
 for y in [i, 2, i + 4]: v[0] += y
 if i in [1, 2] or i not in [3, i]: v[0] = 1
 y = None if i else 3; v[0] = y
