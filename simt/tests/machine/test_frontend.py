@@ -427,7 +427,7 @@ def of_a_mode(mode):
             out[0] = there_is_no_such_name  # noqa: F821
         out[1] = MODE == "gpu"
         out[2] = 5 if mode in ("cpu", "tpu") else 6
-        if MODE == mode:
+        if mode == MODE:
             out[3] = 7
 
     return kernel
