@@ -216,3 +216,15 @@ def test_of_numbas_extending_only_what_is_python_is_here():
 
     with pytest.raises(AttributeError, match=r"extending\.lower_builtin is not here"):
         numba_simt.extending.lower_builtin  # noqa: B018
+
+
+def of_a_signature(x):
+    x[0] = machine_code(x[0])
+
+
+def test_a_signature_that_is_refused_is_told_where_it_is_asked_for():
+    kernel = cuda.jit("void(float64[:])")(of_a_signature)
+    with pytest.raises(LimitError, match="is an intrinsic"):
+        kernel.overloads[types.float64[:],]
+    with pytest.raises(KeyError):
+        kernel.overloads[types.int8[:],]
