@@ -34,7 +34,9 @@ def _are_members(left: object, right: object) -> bool:
 
 def _are_texts(left: object, right: object) -> bool:
     """Whether both are constant texts, such as the name of a mode."""
-    return all(isinstance(getattr(one, "value", None), str) for one in (left, right))
+    if not isinstance(left, Object) or not isinstance(right, Object):
+        return False
+    return isinstance(left.value, str) and isinstance(right.value, str)
 
 
 class Expressions(Names):
@@ -86,7 +88,8 @@ class Expressions(Names):
         if with_none and isinstance(operator, ast.IsNot):
             return number(left != right)
         if _are_texts(left, right) and type(operator) in (ast.Eq, ast.NotEq):
-            return number((left.value == right.value) == isinstance(operator, ast.Eq))
+            same = left.value == right.value
+            return number(same == isinstance(operator, ast.Eq))
         if _are_members(left, right) and type(operator) in _IDENTITIES:
             return number(_IDENTITIES[type(operator)] == (left.value is right.value))
         if isinstance(operator, ast.In | ast.NotIn) and isinstance(right, tuple):
@@ -106,7 +109,9 @@ class Expressions(Names):
         """value is None, value is not None"""
         if not isinstance(operator, ast.Is | ast.IsNot):
             self.limit("a number that may be None is compared with None by `is` and `is not` here.")
-        return value.present if isinstance(operator, ast.IsNot) else self.invert(value.present)
+        if isinstance(operator, ast.IsNot):
+            return value.present
+        return self.invert(value.present)
 
     def _is_among(self, value: object, items: tuple) -> Value:
         """value in (a, b)"""

@@ -89,7 +89,10 @@ def _lambda(code: CodeType) -> Source:
     lines, _ = inspect.findsource(code)
     places = set(code.co_positions())
     for node in ast.walk(ast.parse("".join(lines))):
-        if isinstance(node, ast.Lambda) and {*map(_span, _results(node.body))} <= places:
+        if not isinstance(node, ast.Lambda):
+            continue
+        results = _results(node.body)
+        if places.issuperset(map(_span, results)):
             tree = ast.parse("def f(): pass").body[0]
             tree.name = code.co_name
             tree.args = node.args
@@ -110,9 +113,11 @@ def _span(node: ast.expr) -> tuple[int, int, int, int]:
 
 def _results(body: ast.expr) -> list[ast.expr]:
     """The expressions that a lambda's value is computed by: both sides of a condition."""
-    if isinstance(body, ast.IfExp):
-        return _results(body.body) + _results(body.orelse)
-    return [body]
+    if not isinstance(body, ast.IfExp):
+        return [body]
+    found = _results(body.body)
+    found += _results(body.orelse)
+    return found
 
 
 class _Literals(ast.NodeTransformer):
@@ -143,9 +148,13 @@ class _Literals(ast.NodeTransformer):
 
 def _as_tuple(node: ast.expr) -> ast.expr:
     """A list without stars as a tuple."""
-    if not isinstance(node, ast.List) or any(isinstance(one, ast.Starred) for one in node.elts):
+    if not isinstance(node, ast.List):
         return node
-    return ast.copy_location(ast.Tuple(node.elts, ast.Load()), node)
+    starred = [one for one in node.elts if isinstance(one, ast.Starred)]
+    if starred:
+        return node
+    items = ast.Tuple(node.elts, ast.Load())
+    return ast.copy_location(items, node)
 
 
 def _computed_by_python(node: ast.expr) -> ast.Constant | None:
