@@ -15,6 +15,7 @@ cupy           A small stand-in for CuPy, over NumPy, so that scripts which hold
                run at all.
 errors         The errors of the SIMT machine, and what says that a name is missing.
 execution/     The machine: how memory lies, the C core in c/, and what that counted and found.
+extending      What stands for `numba.cuda.extending`: overloads that are Python, for kernels.
 extensions/    Functions for kernels that Numba has not: for a GPU, too, once it is taught them.
 in_kernel      The names of `numba.cuda` that mean something inside kernels only, and those of its
                types.

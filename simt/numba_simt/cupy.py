@@ -80,6 +80,11 @@ class ndarray(DeviceArray, np.lib.mixins.NDArrayOperatorsMixin):
             "CuPy's arrays do not become NumPy's by themselves: use asnumpy or .get()."
         )
 
+    @property
+    def device(self) -> "_Device":
+        """Where it is."""
+        return _Device()
+
     def transpose(self, *axes: int) -> "ndarray":
         """A view with its axes in another order."""
         return _wrapped(self.memory.transpose(*axes))

@@ -157,6 +157,18 @@ ARRAYS = (View, Choice)
 
 
 @dataclass(frozen=True)
+class Optional(Compound):
+    """A number or None; what the number is where there is none, nobody knows."""
+
+    present: Value  # bool
+    number: Value
+
+    def map(self, function: Callable) -> "Optional":
+        """The same of function(key, value) of both."""
+        return Optional(function("present", self.present), function("number", self.number))
+
+
+@dataclass(frozen=True)
 class Range(Compound):
     """range(start, stop, step): all of one type of integers."""
 

@@ -12,6 +12,8 @@ functions         Functions of numbers that kernels may call: of math, cmath, Nu
 intrinsics        What kernels use of numba.cuda: positions, shared and local memory, barriers,
                   atomics.
 library           Functions of numbers that the SIMT machine computes from simpler ones.
+overloads         Functions and methods that a program overloads for kernels: Python in place of
+                  their calls.
 printing          print() in a kernel, with the formats that Numba's CUDA target has.
 python_functions  Python's own functions of numbers in a kernel: abs, min, max, round, int, float,
                   complex, len.

@@ -11,12 +11,13 @@ import numpy as np
 from numba import types
 
 from numba_simt.callables.array_functions import reduction
-from numba_simt.callables.closures import Closures
+from numba_simt.callables.overloads import Overloads
 from numba_simt.callables.vectors import CACHED_LOADS, CACHED_STORES, Vectors
 from numba_simt.callables.warps import Warps
 from numba_simt.in_kernel import IN_KERNELS, VECTORS
 from numba_simt.instructions.inlining import signature_of
 from numba_simt.instructions.names import Conjugate
+from numba_simt.reading.extensions import ExtendedMethod, overloads_of
 from numba_simt.reading.signatures import Misfit, best
 from numba_simt.reading.typing_rules import OPERATOR_FUNCTIONS, as_type
 from numba_simt.values import Closure, Cuda, Method, Object, Value, is_number
@@ -92,6 +93,10 @@ _CUDA = {  # functions of numba.cuda
     **{name: Handler(Vectors.cached_store, (name,)) for name in CACHED_STORES},
     **{name: Handler(Vectors.vector, (name,)) for name in VECTORS},
 }
+_OF_OPTIONALS = (  # what Numba calls with a number that may be None
+    *(Warps.mathematical, Warps.python_abs, Warps.python_pow, Warps.python_round, Warps.extreme),
+    *(Warps.span, Warps.cuda_atomic, Warps.number_function, Warps.cuda_selp),
+)
 _CUDA_FAMILIES = {  # cuda.atomic.add: the method takes the name, "add", first
     "atomic": Warps.cuda_atomic,
     "libdevice": Warps.cuda_libdevice,
@@ -99,6 +104,10 @@ _CUDA_FAMILIES = {  # cuda.atomic.add: the method takes the name, "add", first
     "const": Warps.cuda_const,
 }
 _TAKEN = ("nditer",)  # of NumPy, by Numba, and not here
+_NO_PYTHON = {  # what Numba calls, by the class that it has for it
+    "_Intrinsic": "an intrinsic, which makes machine code",
+    "ExternFunction": "a function in C, or in another language",
+}
 _MAKE_AN_ARRAY = "use cuda.shared.array or cuda.local.array"
 _CURES = {
     "zeros": _MAKE_AN_ARRAY,
@@ -124,7 +133,7 @@ def _handler(called: object, name: str) -> Handler | None:
     return None
 
 
-class Calls(Closures):
+class Calls(Overloads):
     """Finds out what is called, and hands the arguments to what compiles it."""
 
     def compile_Call(self, node: ast.Call) -> object:
@@ -151,6 +160,9 @@ class Calls(Closures):
             return self.inline(node, called, arguments, named)
         if isinstance(called, Conjugate):
             return self.conjugate(called.value)
+        if isinstance(called, ExtendedMethod):
+            given = [called.owner, *arguments]
+            return self.call_overload(node, called.overloads, called.name, given, named)
         if isinstance(called, Method):
             return self.method(called, arguments, named)
         if isinstance(called, type) and issubclass(called, tuple) and hasattr(called, "_fields"):
@@ -162,6 +174,8 @@ class Calls(Closures):
         if kind is not None and len(arguments) == 1:
             to_bool = isinstance(kind, types.Boolean)
             return self.truth(arguments[0]) if to_bool else self.convert(arguments[0], kind)
+        if overloads := overloads_of(called):
+            return self.call_overload(node, overloads, name, arguments, named)
         self._refuse_call(function, called, name)
 
     def _named_tuple(self, kind: type, arguments: list, named: dict) -> tuple:
@@ -179,6 +193,11 @@ class Calls(Closures):
             refuse(
                 f"`{name}` is a function of the host, and a kernel can call device functions only: "
                 "put @cuda.jit(device=True) above it."
+            )
+        if type(called).__name__ in _NO_PYTHON:
+            self.limit(
+                f"{self.describe(function)} is {_NO_PYTHON[type(called).__name__]}, and the SIMT "
+                "machine runs Python alone: write it as a device function."
             )
         cure = _CURES.get(name, "write it out with numbers, loops and arrays")
         refuse(f"{self.describe(function)} cannot be called in a kernel: {cure}.")
@@ -236,6 +255,8 @@ class Calls(Closures):
 
     def _apply(self, name: str, handler: Handler, arguments: list, named: dict) -> object:
         """Calls a method of the compiler, if it takes such arguments."""
+        if handler.method in _OF_OPTIONALS or handler.first == (int,):
+            arguments = map(self.certain, arguments)
         given = (*handler.first, *arguments)
         try:
             signature_of(handler.method).bind(self, *given, **named)

@@ -1,6 +1,8 @@
 """Runs a script, a module or a notebook in this process, as Python would, and says how it ended."""
 
+import ast
 import builtins
+import inspect
 import os
 import runpy
 import sys
@@ -95,8 +97,15 @@ def _run_in_main(texts: Iterable[tuple[str | bytes, str]], path: Path, **names: 
     main = ModuleType("__main__")
     main.__dict__.update(__builtins__=builtins, __file__=str(path), **names)
     sys.modules["__main__"] = main
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT if names else 0  # as a notebook has it
     for text, file in texts:
-        exec(compile(text, file, "exec", dont_inherit=True), main.__dict__)
+        code = compile(text, file, "exec", flags, dont_inherit=True)
+        if code.co_flags & inspect.CO_COROUTINE:
+            import asyncio  # which takes as long as all else, and is seldom needed
+
+            asyncio.run(eval(code, main.__dict__))
+        else:
+            exec(code, main.__dict__)
 
 
 def _wait_for_threads() -> None:

@@ -22,6 +22,7 @@ NAME = "numba.cuda"
 # Modules of numba.cuda that the machine has, and what stands for them.
 SUBMODULES = {
     "cudadrv": "numba_simt.cudadrv",
+    "extending": "numba_simt.extending",
     "random": "numba_simt.random",
     "types": "numba.core.types",
 }

@@ -17,6 +17,7 @@ float_indices  An index that is a float: which part of it makes it one, and what
 inlining       Device functions of a kernel: their bodies in place of their calls.
 names          Names and attributes in a kernel: what they mean inside, and what is taken from
                outside.
+optionals      What a kernel does with a number that may be None: it is one, or the thread ends.
 records        Records of a kernel: arrays of structured dtypes, their fields, and one of them as a
                value.
 rounds         Loops as instructions: counted ones, and any that go on as long as a test holds.

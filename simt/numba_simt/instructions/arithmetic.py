@@ -18,7 +18,15 @@ from numba_simt.reading.typing_rules import (
     resolve,
     unify,
 )
-from numba_simt.values import ARRAYS, Value, View, is_number, memory_type, register_type
+from numba_simt.values import (
+    ARRAYS,
+    Optional,
+    Value,
+    View,
+    is_number,
+    memory_type,
+    register_type,
+)
 
 _DIVISIONS = ("DIV", "FLOORDIV", "MOD")
 _FOLDED = (types.int64, types.float64, types.boolean)  # the types of Python's own numbers
@@ -32,6 +40,7 @@ _COMPUTED = {  # what `calculate` does with constants
 }
 _CURES = {
     View: ": take one element, as in x[i]",
+    Optional: ": make it one where it is not None, as int(y) does",
     tuple: ": take one part, as in t[0]",
 }
 

@@ -10,6 +10,8 @@ from numba_simt.values import (
     ARRAYS,
     Axis,
     Choice,
+    Object,
+    Optional,
     Value,
     View,
     rebuilt,
@@ -30,6 +32,8 @@ class Choices(Arithmetic):
             return rebuilt(a, (self.choice(test, x, y) for x, y in zip(a, b, strict=True)))
         if isinstance(a, ARRAYS) and isinstance(b, ARRAYS):
             return self._choice_of_arrays(test, a, b)
+        if _one_is_none(a, b):
+            return self._choice_or_none(test, a, b)
         kind = self.common(a, b)
         if test.constant is not None:
             return self.convert(a if test.constant else b, kind)
@@ -40,6 +44,19 @@ class Choices(Arithmetic):
             self.convert(a, kind),
             self.convert(b, kind),
         )
+
+    def _choice_or_none(
+        self,
+        test: Value,
+        a: object,
+        b: object,
+    ) -> Optional:
+        """One of two of which at least one may be None."""
+        a, b = map(as_optional, (a, b))
+        present = self.choice(test, a.present, b.present)
+        if a.number is None or b.number is None:
+            return Optional(present, a.number or b.number)
+        return Optional(present, self.choice(test, a.number, b.number))
 
     def _choice_of_arrays(
         self,
@@ -141,6 +158,8 @@ class Choices(Arithmetic):
                 return value.dtype
             layout = "C" if self.in_rows(value) else "A"
             return types.Array(value.dtype, len(value.axes), layout)
+        if isinstance(value, Optional):
+            return types.Optional(value.number.type)
         if isinstance(value, tuple):
             return _tuple_type(value, tuple(map(self.type_of, value)))
         return types.none
@@ -154,6 +173,20 @@ class Choices(Arithmetic):
         dimensions = len(array.fixed)
         last = range(dimensions - len(array.axes), dimensions)
         return whole == list(last) and self.arrays[array.array].c_order
+
+
+def _one_is_none(a: object, b: object) -> bool:
+    """Whether it is a choice of numbers, and of None."""
+    both = (isinstance(value, Value | Optional) or value == Object(None) for value in (a, b))
+    return all(both) and not (isinstance(a, Value) and isinstance(b, Value)) and a != b
+
+
+def as_optional(value: object) -> Optional:
+    """A number, None, or what may be both; of None alone without a number."""
+    if isinstance(value, Optional):
+        return value
+    present = isinstance(value, Value)
+    return Optional(number(present), value if present else None)
 
 
 def _views(array: View | Choice) -> tuple[View, ...]:

@@ -95,6 +95,7 @@ class Elements(Views):
         value: object,
     ) -> None:
         """The number into the element that a view without axes is."""
+        value = self.certain(value)
         if not isinstance(view, Choice):
             super().store(view, value)
             return

@@ -18,6 +18,7 @@ from numba_simt.values import (
     Compound,
     Cuda,
     Object,
+    Optional,
     Value,
     Variable,
     Vector,
@@ -55,10 +56,12 @@ class Facts:
 
     variables: dict = field(default_factory=lambda: defaultdict(Variable))
     bound: dict = field(default_factory=dict)  # (scope, web, ...) -> Variable, tuple, View, ...
-    scopes: dict = field(default_factory=dict)  # (scope, call) -> Scope
+    scopes: dict = field(default_factory=dict)  # (scope, call, function) -> Scope
+    implementations: dict = field(default_factory=dict)  # of overloads, by their types
     framed: set = field(default_factory=set)  # loops and inlined calls that need a mask frame
     divided: set = field(default_factory=set)  # (scope, web) whose assignments differ in type
     forms: dict = field(default_factory=dict)  # key -> the arrays it may hold: View.form -> View
+    optional: set = field(default_factory=set)  # keys that hold a number or None
     changed: bool = False
     debug: bool = False  # cuda.jit(debug=True)
     sources: dict = field(default_factory=dict)  # function -> Source, of those with unrolled loops
@@ -78,6 +81,7 @@ class Facts:
         self.divided.add(key)
         self.variables.clear()
         self.bound.clear()
+        self.optional.clear()
         self.changed = True
 
 
@@ -158,6 +162,8 @@ class Emitter:
                 return f"the {len(value.axes)}-d array {self.arrays[value.array].name}".rstrip()
             case Vector():
                 return f"a {value.name}"
+            case Optional():
+                return f"{self.describe(value.number)} or None"
             case Choice():
                 return f"a choice of {len(value.axes)}-d arrays"
             case Compound():

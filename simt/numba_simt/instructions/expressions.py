@@ -7,7 +7,7 @@ from enum import Enum
 from numba_simt.instructions.names import Names
 from numba_simt.reading.pruning import is_of_types, known_side
 from numba_simt.reading.typing_rules import number
-from numba_simt.values import Object, Value
+from numba_simt.values import Object, Optional, Value
 
 _IDENTITIES = {ast.Is: True, ast.Eq: True, ast.IsNot: False, ast.NotEq: False}
 # What is not done for lanes that do not need it: it is slow, or may be refused to them.
@@ -30,6 +30,13 @@ def _are_members(left: object, right: object) -> bool:
     if not isinstance(left, Object) or not isinstance(right, Object):
         return False
     return isinstance(left.value, Enum) and type(left.value) is type(right.value)
+
+
+def _are_texts(left: object, right: object) -> bool:
+    """Whether both are constant texts, such as the name of a mode."""
+    if not isinstance(left, Object) or not isinstance(right, Object):
+        return False
+    return isinstance(left.value, str) and isinstance(right.value, str)
 
 
 class Expressions(Names):
@@ -73,10 +80,16 @@ class Expressions(Names):
 
     def _compare_two(self, operator: ast.cmpop, left: object, right: object) -> Value:
         with_none = Object(None) in (left, right)
+        for value in (left, right) if with_none else ():
+            if isinstance(value, Optional):
+                return self._is_none(operator, value)
         if with_none and isinstance(operator, ast.Is):
             return number(left == right)
         if with_none and isinstance(operator, ast.IsNot):
             return number(left != right)
+        if _are_texts(left, right) and type(operator) in (ast.Eq, ast.NotEq):
+            same = left.value == right.value
+            return number(same == isinstance(operator, ast.Eq))
         if _are_members(left, right) and type(operator) in _IDENTITIES:
             return number(_IDENTITIES[type(operator)] == (left.value is right.value))
         if isinstance(operator, ast.In | ast.NotIn) and isinstance(right, tuple):
@@ -91,6 +104,14 @@ class Expressions(Names):
                 return self.invert(same)
             return same
         return self.operate(type(operator), left, right)
+
+    def _is_none(self, operator: ast.cmpop, value: Optional) -> Value:
+        """value is None, value is not None"""
+        if not isinstance(operator, ast.Is | ast.IsNot):
+            self.limit("a number that may be None is compared with None by `is` and `is not` here.")
+        if isinstance(operator, ast.IsNot):
+            return value.present
+        return self.invert(value.present)
 
     def _is_among(self, value: object, items: tuple) -> Value:
         """value in (a, b)"""

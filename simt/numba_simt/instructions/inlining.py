@@ -9,7 +9,7 @@ from numba_simt.instructions.emitter import Scope
 from numba_simt.instructions.expressions import Expressions
 from numba_simt.reading.pruning import pruned
 from numba_simt.reading.source import Source
-from numba_simt.values import Object
+from numba_simt.values import Object, Optional, Variable
 
 signature_of = cache(inspect.signature)
 MAX_CALLS = 5000  # that are inlined in one kernel
@@ -67,7 +67,13 @@ class Inlining(Expressions):
             scope = scope.parent
         if (scope, "return") not in self.facts.bound:
             self.facts.endless.add(function.__name__)
-        return self.read_variable((scope, "return"))
+        value = self.read_variable((scope, "return"))
+        if isinstance(value, Optional):
+            self.refuse(
+                f"`{function.__name__}` calls itself and returns None on some ways, which Numba "
+                "cannot type: return a number on every way."
+            )
+        return value
 
     def run_inline(self, scope: Scope, given: dict[str, object]) -> object:
         """The body of a scope, with these values of its parameters."""
@@ -82,14 +88,25 @@ class Inlining(Expressions):
         self.scope = scope
         self.region = call.region
         ended = self.body(text.tree.body)
+        if not ended and call.returns:
+            self._end_without_value(scope)
         self.scope = caller
         self.region = region
         self.line, self.at = line, at
         value = self.read_variable((scope, "return")) if call.returns else Object(None)
-        if not ended and value != Object(None):
-            self.refuse(f"`{text.name}` returns a value only sometimes: return one on every way.")
         self.leave(call)
         return value
+
+    def _end_without_value(self, scope: Scope) -> None:
+        """A function that returns a number on some ways only returns None on the others."""
+        key = (scope, "return")
+        found = self.facts.bound.get(key)
+        self.line = scope.source.tree.body[-1].lineno
+        if isinstance(found, Variable | Optional):
+            self.assign(key, Object(None))
+        elif key in self.facts.bound and found != Object(None):
+            name = scope.source.name
+            self.refuse(f"`{name}` returns a value only sometimes: return one on every way.")
 
     def _scope_of_call(self, node: ast.Call, function: Callable, hidden: bool) -> Scope:
         """The scope of this call, the same in every pass."""
@@ -97,7 +114,7 @@ class Inlining(Expressions):
         caller = self.scope
         hidden = hidden or caller.hidden
         new = Scope(text, function, caller, self.place_in_source(), hidden)
-        return self.facts.scopes.setdefault((caller, node), new)
+        return self.facts.scopes.setdefault((caller, node, function), new)
 
     def _source_of(self, function: Callable) -> Source:
         return self.facts.sources.get(function) or pruned(function)

@@ -118,8 +118,10 @@ class Names(Subscripts):
 
     def compile_Attribute(self, node: ast.Attribute) -> object:
         """cuda.threadIdx.x, x.shape, z.real, math.pi"""
-        owner = self.compile(node.value)
-        name = node.attr
+        return self.attribute(node, self.certain(self.compile(node.value)), node.attr)
+
+    def attribute(self, node: ast.Attribute, owner: object, name: str) -> object:
+        """owner.name"""
         if isinstance(owner, Cuda):
             return self._of_cuda_module(f"{owner}.{name}".lstrip("."))
         if isinstance(owner, ARRAYS):

@@ -4,8 +4,9 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from numba_simt.instructions.control import Construct, Control
+from numba_simt.instructions.control import Construct
 from numba_simt.instructions.emitter import Label
+from numba_simt.instructions.optionals import Optionals
 from numba_simt.reading.typing_rules import number
 from numba_simt.values import Range, Value, register_type
 
@@ -20,7 +21,7 @@ class Count:
     step: Value
 
 
-class Rounds(Control):
+class Rounds(Optionals):
     """Emits loops; one has a mask frame only if lanes leave or skip it singly."""
 
     def counted(self, span: Range) -> Count:

@@ -28,7 +28,8 @@ class Subscripts(Filling):
             self.refuse(f"{self.describe(owner)} cannot be indexed so: arrays and tuples can.")
         if isinstance(items[0], Slice):
             return self.part_of_tuple(owner, items[0])
-        return self.item_of_tuple(owner, self.integer(items[0]))
+        index = self.certain(items[0])
+        return self.item_of_tuple(owner, self.integer(index))
 
     def target(self, node: ast.Subscript | ast.Attribute) -> View | Choice:
         """What it names, for writing: an element of an array, a part of it, a field."""
@@ -61,6 +62,7 @@ class Subscripts(Filling):
     def write(self, view: View | Choice, value: object) -> None:
         """The value into what `target` found."""
         if view.axes:
+            value = self.certain(value)
             self.fill(view, value)
         else:
             self.store(view, value)

@@ -2,7 +2,7 @@
 
 import ast
 
-from numba_simt.instructions.choices import Choices
+from numba_simt.instructions.choices import Choices, as_optional
 from numba_simt.instructions.emitter import Facts, Scope, Undefined
 from numba_simt.ops import OP, column
 from numba_simt.reading.typing_rules import number, unify
@@ -13,6 +13,7 @@ from numba_simt.values import (
     Closure,
     Compound,
     Object,
+    Optional,
     Value,
     Variable,
     View,
@@ -65,17 +66,22 @@ class Variables(Choices):
             self.facts.bound.setdefault(key, template)
             return
         before = self.facts.bound.get(key, template)
+        known = len(self.facts.optional)
         if before != template and key in self._assigned and not self._joined(key, before, template):
             self.refuse(
                 "a variable always holds the same kind of thing, and the same array or function, "
                 "because the compiler must know which: use another name."
             )
+        if len(self.facts.optional) > known:  # learned in this assignment
+            template = self._store(key, value)
         self.facts.changed |= before != template
         self.facts.bound[key] = template
         self._assigned.add(key)
 
     def _store(self, key: tuple, value: object) -> object:
         """Writes the numbers in `value`; returns it with variables in their places."""
+        if key in self.facts.optional:
+            return self._store_optional(key, value)
         if isinstance(value, tuple):
             return rebuilt(value, (self._store((*key, i), item) for i, item in enumerate(value)))
         if isinstance(value, Choice) or (isinstance(value, View) and key in self.facts.forms):
@@ -96,6 +102,16 @@ class Variables(Choices):
         self._write(variable, value)
         return variable
 
+    def _store_optional(self, key: tuple, value: object) -> object:
+        """Writes whether it is a number, and the number if it is one."""
+        if not (isinstance(value, Value | Optional) or value == Object(None)):
+            self.refuse(f"this variable holds a number or None, and no {self.describe(value)}.")
+        given = as_optional(value)
+        present = self._store((*key, "present"), given.present)
+        if given.number is not None:
+            return Optional(present, self._store((*key, "number"), given.number))
+        return Optional(present, self.facts.variables[*key, "number"])
+
     def escaping(self, closure: Closure) -> None:
         """Refuses a function that is given away with variables in it, as Numba does."""
         scope = closure.scope
@@ -115,10 +131,33 @@ class Variables(Choices):
         if isinstance(before, tuple) and isinstance(now, tuple) and len(before) == len(now):
             pairs = enumerate(zip(before, now, strict=True))
             return all([self._joined((*key, i), *pair) for i, pair in pairs])
+        if self._number_or_none(key, before, now):
+            return True
         if not (isinstance(before, ARRAYS) and isinstance(now, ARRAYS)):
             return False
         self.alike(before, now)
         self.facts.forms.setdefault(key, {})
+        return True
+
+    def _number_or_none(self, key: tuple, before: object, now: object) -> bool:
+        """Whether the variable holds a number here and None there: from now on it may hold both."""
+        numbers = [one for one in (before, now) if isinstance(one, Variable | Optional)]
+        both = isinstance(before, Optional) or isinstance(now, Optional) or len(numbers) == 1
+        others = [one for one in (before, now) if one not in numbers]
+        if not both or any(one != Object(None) for one in others):
+            return False
+        scope, web, *_ = key
+        if not self.scope.hidden and scope.source.webs.changes_in_a_loop(web):
+            self.limit(
+                "a variable that is a number or None gets no value in a loop here: use a number "
+                "that means none, such as -1."
+            )
+        if key not in self.facts.optional:
+            self.facts.optional.add(key)
+            self.facts.changed = True
+            for one in numbers:
+                number = one.number if isinstance(one, Optional) else one
+                self.facts.variables[*key, "number"].type = number.type
         return True
 
     def _store_choice(self, key: tuple, value: View | Choice) -> Choice:

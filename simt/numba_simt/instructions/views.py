@@ -99,7 +99,7 @@ class Views(Rounds):
         if bound in (None, Object(None)):
             return None
         self._not_a_float(bound, node)
-        return self.integer(bound)
+        return self.integer(self.certain(bound))
 
     def integer(self, value: object) -> Value:
         """An index as int64."""

@@ -76,6 +76,14 @@ class DeviceArray:
             raise UsageError(f"{name}{arguments} of {self} would need a copy.")
         return DeviceArray(found)
 
+    @property
+    def alloc_size(self) -> int:
+        """Bytes from its first to its last element."""
+        if not self.size:
+            return 0
+        steps = (abs(stride) * (n - 1) for n, stride in zip(self.shape, self.strides, strict=True))
+        return self.dtype.itemsize + sum(steps)
+
     def is_c_contiguous(self) -> bool:
         """Whether rows lie one after the other."""
         return self.flags.c_contiguous

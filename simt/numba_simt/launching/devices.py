@@ -35,6 +35,10 @@ class Stream:
         """Calls callback(stream, status, arg), at once: the work before it is done."""
         callback(self, 0, arg)
 
+    async def async_done(self) -> "Stream":
+        """Waits for the work before it, which is done."""
+        return self
+
 
 class Event:
     """A moment on the host's clock."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from inspect import CO_VARARGS
 from numbers import Integral
+from typing import NoReturn
 
 import numpy as np
 
@@ -73,6 +74,19 @@ def _check_carveout(share: object) -> None:
         )
 
 
+class _Programs(dict):
+    """Those of a kernel; where a signature's was refused, whoever asks for it hears why."""
+
+    def __init__(self, kernel: "Kernel") -> None:
+        super().__init__()
+        self._kernel = kernel
+
+    def __missing__(self, types: tuple) -> NoReturn:
+        if any(types == signature.args for signature in self._kernel.given_signatures):
+            self._kernel.compile(types)
+        raise KeyError(types)
+
+
 class Kernel(DeviceFunction):
     """A function that runs on a grid: `kernel[grid, block, stream, shared_bytes](...)`."""
 
@@ -82,7 +96,7 @@ class Kernel(DeviceFunction):
         self, function: Callable, signatures: Sequence = (), options: dict | None = None
     ) -> None:
         super().__init__(function, signatures, options)
-        self.overloads: dict[tuple, Program] = {}  # by Numba's types of the arguments
+        self.overloads: dict[tuple, Program] = _Programs(self)  # by Numba's types of arguments
         for signature in self.given_signatures:
             with suppress(LimitError):  # Numba compiles it: a launch is refused, no import
                 self.compile(signature.args)

@@ -2,6 +2,8 @@
 
 Modules (written by tools/modules.py):
 
+extensions    What a program taught Numba: functions, methods and attributes that it overloads for
+              kernels.
 pruning       Branches that Numba leaves out before it looks at types: their tests are of constants
               alone.
 signatures    Signatures given to `cuda.jit`: which one fits the arguments, and what they become.

@@ -48,7 +48,10 @@ def known_side(test: ast.expr, source: Source, function: Callable) -> bool | Non
         return None
     operands = (test.left, test.comparators[0]) if compared else (test,)
     values = [_constant(node, source, function) for node in operands]
-    if any(number(value) is None for value in values):
+    texts = compared and all(isinstance(value, str) for value in values)
+    if texts and not isinstance(test.ops[0], ast.Eq | ast.NotEq):
+        return None
+    if not texts and any(number(value) is None for value in values):
         return None
     return bool(ORDERS[type(test.ops[0])](*values) if compared else values[0])
 

@@ -89,7 +89,10 @@ def _lambda(code: CodeType) -> Source:
     lines, _ = inspect.findsource(code)
     places = set(code.co_positions())
     for node in ast.walk(ast.parse("".join(lines))):
-        if isinstance(node, ast.Lambda) and _span(node.body) in places:
+        if not isinstance(node, ast.Lambda):
+            continue
+        results = _results(node.body)
+        if places.issuperset(map(_span, results)):
             tree = ast.parse("def f(): pass").body[0]
             tree.name = code.co_name
             tree.args = node.args
@@ -108,8 +111,31 @@ def _span(node: ast.expr) -> tuple[int, int, int, int]:
     return node.lineno, node.end_lineno, node.col_offset, node.end_col_offset
 
 
+def _results(body: ast.expr) -> list[ast.expr]:
+    """The expressions that a lambda's value is computed by: both sides of a condition."""
+    if not isinstance(body, ast.IfExp):
+        return [body]
+    found = _results(body.body)
+    found += _results(body.orelse)
+    return found
+
+
 class _Literals(ast.NodeTransformer):
-    """Computes what Python computes before Numba sees it: 2**-1 is 0.5, not an integer."""
+    """Does what Python does before Numba sees it: 2**-1 is 0.5, not an integer.
+
+    A list that is only run over, or asked what is in it, is a tuple.
+    """
+
+    def visit_For(self, node: ast.For) -> ast.stmt:
+        """for x in [1, 2, 4]: ..."""
+        node.iter = _as_tuple(node.iter)
+        return self.generic_visit(node)
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        """x in [1, 2]"""
+        if isinstance(node.ops[-1], ast.In | ast.NotIn):
+            node.comparators[-1] = _as_tuple(node.comparators[-1])
+        return self.generic_visit(node)
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         """2**-1, 7 // 2"""
@@ -118,6 +144,17 @@ class _Literals(ast.NodeTransformer):
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         """-3, ~5"""
         return _computed_by_python(node) or self.generic_visit(node)
+
+
+def _as_tuple(node: ast.expr) -> ast.expr:
+    """A list without stars as a tuple."""
+    if not isinstance(node, ast.List):
+        return node
+    starred = [one for one in node.elts if isinstance(one, ast.Starred)]
+    if starred:
+        return node
+    items = ast.Tuple(node.elts, ast.Load())
+    return ast.copy_location(items, node)
 
 
 def _computed_by_python(node: ast.expr) -> ast.Constant | None:

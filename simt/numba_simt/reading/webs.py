@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import pairwise
 
+LOOPS = (ast.For, ast.While)
 FUNCTIONS = (ast.FunctionDef, ast.Lambda)
 _Env = dict[str, set[ast.AST]]  # name -> the assignments that reach a place
 
@@ -25,6 +26,8 @@ class Webs:
         self.parameters = parameters_of(tree.args)
         stores = [store for part in tree.body for store in _stores(part)]
         self.names = {node.arg for node in self.parameters} | {name for name, _ in stores}
+        loops = [node for part in tree.body for node in own_nodes(part) if isinstance(node, LOOPS)]
+        self._looped = {node for loop in loops for _, node in _stores(loop)}
         self._parent = {node: node for node in (*self.parameters, *(node for _, node in stores))}
         self._values = {  # an assignment to one name -> the expression
             node.targets[0]: node.value
@@ -75,6 +78,11 @@ class Webs:
         """The versions of its variable that an assignment is one of."""
         parts = self._parts.get(self.written(node), ())
         return [part for part in parts if node in part]
+
+    def changes_in_a_loop(self, web: object) -> bool:
+        """Whether some of its assignments, but not all, stand in loops."""
+        inside = {node for node in self._looped if self.written(node) == web}
+        return 0 < len(inside) < self.definitions.get(web, 0)
 
     def private(self, loop: ast.For) -> bool:
         """Is the loop's variable assigned by the loop only, and read in its body only?"""

@@ -85,6 +85,17 @@ y, q = v
 v[0] = max(*t)
 v[0] = sum((1, 2.5))
 v[0] = len(range(3))
+for y in [1, 2, 4]: v[0] += y
+v[0] = 1 if "gpu" == "gpu" else 2
+if "gpu" != "cpu" and "gpu" in ("a", "gpu"): v[0] = 1
+for y in [i, 2, i + 4]: v[0] += y
+if i in [1, 2] or i not in [3, i]: v[0] = 1
+y = None if i else 3; v[0] = y
+y = None if i else 3; v[0] = y + 1 if y is not None else -y
+y = None if c else x; v[0] = math.sqrt(y) + max(y, 2)
+y = None if i else 3; cuda.atomic.add(v, y, y)
+y = None if i else 3; v[y:] = 1
+y = None if i else c; v[0] = not y
 """
 REFUSED = """
 for y in h: v[0] += y
@@ -119,6 +130,15 @@ if z[0] < z[1]: v[0] = 1
 raise ValueError(x)
 raise i
 v[0] = range(3)[1]
+y = [1, 2, 4]; v[0] = y[1]
+for y in [1, 2.5]: v[0] += y
+for y in [*t]: v[0] += y
+y = None if i else 3; v[y] = 1
+y = None if i else 3; v[0] = v[y]
+y = None if i else 3; v[0] = y and 3
+y = None if i else 3; v[0] = float(y)
+y = None if i else 3; v[0] = np.int32(y)
+y = None if i else 3; v[0] = cuda.shfl_sync(-1, y, 0)
 """
 WITH_MEMORY = """
 a[1, :] = v
@@ -138,7 +158,7 @@ def function(tmp_path):
 
     def make(line):
         path = tmp_path / f"construct_{next(COUNT)}.py"
-        head = "import numpy as np\nfrom numba import cuda\n"
+        head = "import math\nimport numpy as np\nfrom numba import cuda\n"
         path.write_text(f"{head}def kernel({', '.join(ARGUMENTS)}):\n    {line}\n", "utf-8")
         spec = importlib.util.spec_from_file_location(path.stem, path)
         module = importlib.util.module_from_spec(spec)
@@ -181,7 +201,7 @@ def test_what_numba_refuses(line, function, numba_compiles):
         numba_compiles(kernel)
     with pytest.raises(CompileError) as error:
         compile_kernel(kernel, tuple(ARGUMENTS.values()))
-    assert error.value.line == 4
+    assert error.value.line == 5
 
 
 @pytest.mark.parametrize("line", lines(WITH_MEMORY))

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from numba_simt.command.notebooks import read_cells
+from numba_simt.command.running import Program, run
 
 
 def cells(tmp_path, *sources, **more):
@@ -48,3 +49,11 @@ def test_what_is_no_notebook_is_a_sentence(tmp_path, text):
     path.write_text(text)
     with pytest.raises(ValueError, match="is no notebook that can be read"):
         read_cells(path)
+
+
+def test_a_cell_may_await(tmp_path, capsys):
+    cells(tmp_path, "import asyncio\nx = 1", "await asyncio.sleep(0)\nx += 1", "print('x is', x)")
+    program = Program(str(tmp_path / "a.ipynb"), [])
+    program.check()
+    assert run(program).code == 0
+    assert "x is 2" in capsys.readouterr().out

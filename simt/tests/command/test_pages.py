@@ -1,4 +1,4 @@
-"""docs/races.md and docs/workflow.yml: what they say is so."""
+"""The pages in docs: what they say is so."""
 
 import json
 import re
@@ -84,3 +84,21 @@ def test_the_workflow_runs_what_there_is():
     runs = " ".join(step.get("run", "") for step in job["steps"])
     assert "pytest --simt --simt-sarif races.sarif" in runs
     assert not re.search(r"pip install (--\S+ )*numba-simt", text)
+
+
+def test_the_counts_of_strangers_are_those_of_its_table():
+    text = (DOCS / "strangers.md").read_text("utf-8")
+    counts = dict(re.findall(r"^\| ([a-z ]+) \| (\d+) \| [a-z]", text, re.MULTILINE))
+    rows = [line for line in text.splitlines() if line.startswith("| ") and line.count(" | ") >= 5]
+    found = {kind: sum(f" | {kind} | " in row for row in rows) for kind in counts}
+    assert {kind: int(n) for kind, n in counts.items()} == found and len(counts) == 5
+    assert f"Of the {sum(found.values())} rows" in text
+    assert f"{found['runs']} of {sum(found.values()) - found['own error']} run" in text
+
+
+def test_the_count_of_barriers_is_that_of_its_table():
+    text = (DOCS / "barriers.md").read_text("utf-8")
+    each = [int(n) for n in re.findall(r"^\| .* \| (\d+) \| .* \|$", text, re.MULTILINE)]
+    assert text.splitlines()[2].startswith(f"{sum(each)} kernels of ")
+    parts = re.search(r"(\d+) kernels have none, (\d+) only .*, (\d+) at least one error", text)
+    assert sum(map(int, parts.groups())) == sum(each)

@@ -36,6 +36,7 @@ def test_what_a_device_array_says_about_itself():
     assert cuda.to_device(np.asfortranarray(A)).is_f_contiguous()
     assert repr(d) == "DeviceArray(shape=(4, 6), dtype=float32)"
     assert d != A.tolist() and bool(d)
+    assert (d.alloc_size, d[1:3, 2].alloc_size, d[:0].alloc_size) == (96, 28, 0)
 
 
 @pytest.mark.parametrize("dtype", "?bBhHiIlLefdFD")

@@ -74,6 +74,7 @@ def test_streams_devices_and_pools():
     cp.cuda.Stream.null.synchronize()
     with cp.cuda.Device(0) as device, cp.cuda.Stream():
         device.synchronize()
+    assert cp.ones(3).device.id == 0
     start, end = cp.cuda.Event(), cp.cuda.Event()
     start.record()
     end.record()

@@ -415,10 +415,35 @@ def itself(x):
     return itself(x - 1)
 
 
+MODE = "gpu"
+
+
+def of_a_mode(mode):
+    @cuda.jit
+    def kernel(out):
+        if mode == "gpu":
+            out[0] = 1
+        elif mode != "cpu":
+            out[0] = there_is_no_such_name  # noqa: F821
+        out[1] = MODE == "gpu"
+        out[2] = 5 if mode in ("cpu", "tpu") else 6
+        if mode == MODE:
+            out[3] = 7
+
+    return kernel
+
+
+@pytest.mark.parametrize(("mode", "wanted"), [("gpu", [1, 1, 6, 7]), ("cpu", [0, 1, 5, 0])])
+def test_constant_texts_are_compared(mode, wanted):
+    out = np.zeros(4, np.int64)
+    of_a_mode(mode)[1, 1](out)
+    assert out.tolist() == wanted
+
+
 @cuda.jit(device=True)
 def sometimes(x):
     if x > 1:
-        return 3
+        return 3, 4
 
 
 @pytest.mark.parametrize("line", REFUSED)
