@@ -31,7 +31,11 @@ from labkit.tpu.hlo import Op
 from labkit.tpu.tracing import trace
 
 ROOT = Path(__file__).resolve().parent.parent
-NAMES = ("what_the_compiler_makes_of_a_layer", "what_a_training_step_costs")
+NAMES = (
+    "what_the_compiler_makes_of_a_layer",
+    "what_a_training_step_costs",
+    "what_sharding_sends",
+)
 LESSONS = [path for path in sources(config(ROOT), "02_tpu") if path.parent.name in NAMES]
 HEAVY = [(128, "v2:1x1"), (256, "v5e:1x1"), (256, "v6e:1x1")]  # images and topology
 HEAVY.append((1024, "v5e:1x1"))  # more than its memory
@@ -83,8 +87,8 @@ def light() -> dict:
     """The answers to what the lessons' solutions ask, under the programs' fingerprints."""
     made = {}
 
-    def record(f, shapes, topology="v5e:1x1", *, source="auto", shardings=None):
-        program = trace(f, shapes, shardings)
+    def record(f, shapes, topology="v5e:1x1", *, source="auto", shardings=None, mesh=None):
+        program = trace(f, shapes, shardings, mesh)
         key = f"{program.fingerprint} {topology}"
         if key not in made:
             made[key] = asked(program, topology)

@@ -13,9 +13,9 @@ import numpy as np
 _CALLS = {"jit", "pjit", "custom_jvp_call", "custom_vjp_call", "closed_call"}
 
 
-def fingerprint(structure: Any, shardings: list | None) -> str:
-    """24 hexadecimal digits for a program's structure and how its arguments are cut."""
-    whole = repr((structure, shardings))
+def fingerprint(structure: Any, shardings: list | None, mesh: dict | None = None) -> str:
+    """24 hexadecimal digits for a program's structure, how its arguments are cut, and over what."""
+    whole = repr((structure, shardings) if mesh is None else (structure, shardings, mesh))
     return _digest(whole.encode())[:24]
 
 
@@ -48,7 +48,8 @@ def _equation(one: Any, numbers: dict) -> tuple:
     parameters = []
     for key in sorted(wanted):
         value = one.params[key]
-        if value is not None:
+        derived = _is_over_a_mesh(value) and name != "sharding_constraint"  # by jax's own analysis
+        if value is not None and not derived:
             parameters.append((key, _plain(value)))
     operands = [_atom(variable, numbers) for variable in one.invars]
     results = [_atom(variable, numbers) for variable in one.outvars]
@@ -71,8 +72,19 @@ def _plain(value: Any) -> Any:
     """A parameter without anything that differs from process to process."""
     if hasattr(value, "eqns") or hasattr(value, "jaxpr"):  # a program within the program
         return structure_of(value)
+    if isinstance(value, set | frozenset):  # their order differs from process to process
+        return tuple(sorted(map(repr, value)))
+    if hasattr(value, "axis_names") and hasattr(value, "axis_sizes"):  # a mesh
+        return value.axis_names, value.axis_sizes
+    if _is_over_a_mesh(value):
+        return _plain(value.mesh), tuple(value.spec)
     if isinstance(value, tuple | list):
         return tuple(_plain(part) for part in value)
     if isinstance(value, np.dtype | np.generic):
         return str(value)
     return repr(value)
+
+
+def _is_over_a_mesh(value: Any) -> bool:
+    """Is it a sharding, and not over the empty mesh of a program for one device?"""
+    return hasattr(value, "spec") and bool(getattr(value, "mesh", None) and value.mesh.axis_names)
