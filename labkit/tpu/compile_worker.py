@@ -2,9 +2,9 @@
 
     python -m labkit.tpu.compile_worker REQUEST < PROGRAM
 
-REQUEST is JSON (topology, shardings, mesh), PROGRAM what jax.export serialised. The last line written is
-JSON: the optimised program with the compiler's counts, or its error. No TPU is needed and none is
-touched: the topology is only described.
+REQUEST is JSON (topology, shardings, mesh), PROGRAM what jax.export serialised. The last line
+written is JSON: the optimised program with the compiler's counts, or its error. No TPU is needed
+and none is touched: the topology is only described.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ def compile_program(
     exported = jax.export.deserialize(program)
     devices = _mesh(topology, everything=bool(shardings), axes=mesh)
     cuts = shardings or [[] for _ in exported.in_avals]
-    placed = [_placed(aval, cut, devices) for aval, cut in zip(exported.in_avals, cuts, strict=True)]
+    placed = [
+        _placed(aval, cut, devices) for aval, cut in zip(exported.in_avals, cuts, strict=True)
+    ]
     arguments, _ = exported.in_tree.unflatten(placed)
     compiled = jax.jit(exported.call, keep_unused=True).lower(*arguments).compile()
     counts = compiled.cost_analysis() or {}

@@ -15,7 +15,9 @@ START = "start = place[axis] * part"
 block_whole = block("block_whole", "if axis is None:", "if True:")
 block_at_place = block("block_at_place", START, "start = place[axis]")
 block_first = block("block_first", START, "start = 0")
-block_transposed_spec = block("block_transposed_spec", "zip(a.shape, spec,", "zip(a.shape, spec[::-1],")
+block_transposed_spec = block(
+    "block_transposed_spec", "zip(a.shape, spec,", "zip(a.shape, spec[::-1],"
+)
 block_strided = block(
     "block_strided", "slice(start, start + part)", "slice(place[axis], None, mesh[axis])"
 )

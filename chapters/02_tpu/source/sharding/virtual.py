@@ -5,7 +5,8 @@ Lesson sharding shows what runs on them.
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -37,6 +38,23 @@ def devices() -> list:
         )
     print(f"Runs on: {DEVICES} virtual devices of this CPU, NOT on a TPU.")
     return found[:DEVICES]
+
+
+def shards(placed: object) -> Iterator[tuple[dict[str, int], np.ndarray]]:
+    """Of each device: its place along the axes of the mesh, and the block that it holds."""
+    mesh = placed.sharding.mesh
+    for shard in placed.addressable_shards:
+        where = np.argwhere(mesh.device_ids == shard.device.id)[0]
+        yield dict(zip(mesh.axis_names, where.tolist(), strict=True)), np.asarray(shard.data)
+
+
+def sums_in(function: Callable, *arguments: np.ndarray) -> str:
+    """The sums over devices in the program that JAX makes of the function, by their names."""
+    import jax
+
+    program = str(jax.make_jaxpr(function)(*arguments))
+    names = dict.fromkeys(re.findall(r"= (p(?:sum|mean)\w*)\[", program))
+    return ", ".join(names) or "none"
 
 
 def held(array: np.ndarray, shardings: Mapping[str, object]) -> None:
