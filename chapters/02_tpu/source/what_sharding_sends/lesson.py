@@ -330,6 +330,7 @@ reports.exchanges({name: theirs[name] for name in formula}, formula, ring_bytes)
 # What is their bandwidth?
 # The first table has what is published.
 # The second divides: in a slice of 2 x 2, only 2 of a chip's 4 links have a neighbour at their other end.
+# A ring that goes one way uses one of them, and two rings, one each way, use both.
 # The third is the only real run here, and not ours: the book shows an all-gather of 33.6 MB over four v5e chips.
 # There, each chip sends 3/4 of it, 25.2 MB, exactly as much as in our step, cut by images.
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from labkit import figures
-from labkit.provenance import Quantity, compiled, predicted
+from labkit.provenance import Quantity, predicted
 from labkit.tpu.compiler import Compiled
 from labkit_lessons.tpu.what_sharding_sends.published import (
     FIGURES,
@@ -46,12 +46,13 @@ def exchanges(
         if len(expected) != len(found):
             expected = [None] * len(found)
         for (one, ring), formula in zip(found, expected, strict=True):
-            size = compiled(one.bytes, "B", "libtpu")
             moved = predicted(ring / 1e6, "MB", "your ring_bytes")
-            rows.append([name, one.kind, one.group, size, formula, one.bytes == formula, moved])
+            rows.append(
+                [name, one.kind, one.group, one.bytes, formula, one.bytes == formula, moved]
+            )
             name = ""
-    heads = ["cut", "collective", "chips", "its result", "formula, B", "equal?", "a chip sends"]
-    figures.table(heads, rows)
+    heads = ["cut", "collective", "chips", "its result, B", "formula, B", "equal?", "a chip sends"]
+    figures.table(heads, rows, "The bytes of the results are compiled, by libtpu.")
 
 
 def _bytes(pair: tuple) -> int:

@@ -58,6 +58,31 @@ def test_every_collective_has_the_bytes_of_the_formula(lesson):
     assert said.count(" yes ") == 8 and " no " not in said
 
 
+def test_all_three_cuts_give_the_gradients_of_one_device(lesson):
+    """The bodies run here on four virtual devices, with small sizes and in float32."""
+    import jax
+
+    names = lesson.namespace
+    rng = np.random.default_rng(0)
+    sizes = ((8, 4), (4, 16), (16, 4))
+    arrays = [rng.standard_normal(size).astype("float32") for size in sizes]
+    right = names["step"](*arrays)
+    for cut, body in (("by images", "by_images"), ("by weights", "by_weights"), ("by both",) * 2):
+        axes = names["meshes"][cut]
+        devices = jax.devices("cpu")[:4]
+        mesh = jax.make_mesh(tuple(axes.values()), tuple(axes), devices=devices)
+        specs = names["cuts"][cut]
+        body = names[body.replace(" ", "_")]
+        run = jax.shard_map(body, mesh=mesh, in_specs=specs, out_specs=specs[1:])
+        for got, expected in zip(jax.jit(run)(*arrays), right, strict=True):
+            assert np.allclose(got, expected, atol=1e-5)
+    x, w1, w2 = arrays
+    mesh = jax.make_mesh((4,), ("model",), devices=jax.devices("cpu")[:4])
+    body, specs = names["rows_in_rows_out"], names["by_rows"]
+    run = jax.shard_map(body, mesh=mesh, in_specs=specs, out_specs=specs[0])
+    assert np.allclose(jax.jit(run)(*arrays), np.maximum(x @ w1, 0) @ w2, atol=1e-4)
+
+
 def test_another_formula_is_not_equal(lesson):
     formulas = {
         name: [2 * n for n in found] for name, found in lesson.namespace["formulas"].items()
