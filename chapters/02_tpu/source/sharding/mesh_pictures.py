@@ -1,4 +1,7 @@
-"""Pictures of arrays cut over a mesh of devices. Lesson sharding."""
+"""Pictures of arrays cut over a mesh of devices. Lesson sharding.
+
+Dense: a call draws one shape, and its arguments are places.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Pictures of four chips and of what they send. Lesson what_sharding_sends."""
+"""Pictures of four chips and of what they send. Lesson what_sharding_sends.
+
+Dense: a call draws one shape, and its arguments are places.
+"""
 
 from __future__ import annotations
 

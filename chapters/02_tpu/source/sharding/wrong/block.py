@@ -1,4 +1,7 @@
-"""Wrong ideas of exercise tpu.block: a[R, C], spec, mesh, place -> the block of a device."""
+"""Wrong ideas of exercise tpu.block: a[R, C], spec, mesh, place -> the block of a device.
+
+Dense: each wrong idea is one line, to be compared with those around it.
+"""
 
 import numpy as np
 

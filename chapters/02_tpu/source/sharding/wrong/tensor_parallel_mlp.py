@@ -1,4 +1,7 @@
-"""Wrong ideas of exercise tpu.tensor_parallel_mlp, in NumPy: what all devices return."""
+"""Wrong ideas of exercise tpu.tensor_parallel_mlp, in NumPy: what all devices return.
+
+Dense: each wrong idea is the formula of the two layers with one thing changed.
+"""
 
 import numpy as np
 

@@ -1,4 +1,7 @@
-"""Wrong ideas of exercise tpu.mesh_bytes: B, D, F, data[k], model[k] -> bytes[k]."""
+"""Wrong ideas of exercise tpu.mesh_bytes: B, D, F, data[k], model[k] -> bytes[k].
+
+Dense: each wrong idea is the sum of two rings with one letter changed.
+"""
 
 
 def _ring(bytes_, devices):

@@ -1,4 +1,7 @@
-"""Wrong ideas of exercise tpu.ring_bytes: kind, result[n], devices[n] -> bytes[n]."""
+"""Wrong ideas of exercise tpu.ring_bytes: kind, result[n], devices[n] -> bytes[n].
+
+Dense: each wrong idea is the formula of a ring with one letter changed.
+"""
 
 
 def _whole(kind, result, devices):
