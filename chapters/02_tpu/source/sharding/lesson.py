@@ -216,7 +216,8 @@ mesh_pictures.two_layers()
 # **Exercise `tpu.tensor_parallel_mlp`**: write the function that each device runs.
 # It gets the whole `x[B, D]` and `b2[K]`, and its own parts of `w1`, `b1` and `w2`.
 # With whole arrays, the result would be `relu(x @ w1 + b1) @ w2 + b2`, and every device must return exactly this.
-# The devices lie along the axis `"model"`; write with `jax`, `jnp` and a collective.
+# The devices lie along the axis `"model"`.
+# Write with `jax.nn.relu` and a collective; `check` takes no library but JAX.
 # (`check` runs it with `jax.vmap`, which has the same collectives, on up to eleven devices.)
 
 
@@ -337,10 +338,10 @@ figures.table(["eight devices", "times the right gradient", "equal within 0.0000
 # %% [markdown]
 # Now the gradient is that of one device.
 # <!-- holds: [row[1] for row in rows] == [8, 8, 1] and [bool(row[2]) for row in rows] == [False, False, True] -->
-# JAX has done so since `shard_map` checks which arrays are equal on all devices (`check_vma=True`, the default here).
-# In older examples, and with `check_vma=False`, the gradient stays the device's own, and `pmean` of it is right.
-# Which holds for yours?
-# Compare one gradient with one device, before you train.
+# JAX adds the sum because `shard_map` keeps track of which arrays are equal on all devices (`check_vma=True`, the default).
+# With `check_vma=False`, it does not know, so the gradient stays the device's own, and `pmean` of it is right.
+# So the same line is right in one program and eight times too large in another.
+# Before you train, compare one gradient with that of one device.
 #
 # ## Explain
 #
@@ -379,8 +380,8 @@ figures.guesses(results)
 #
 # ### Outside
 #
-# - Most people write no `shard_map`.
-#   They place weights and images with `NamedSharding`, call `jax.jit(step)`, and the compiler puts the collectives in; then the factor of 8 cannot arise.
+# - It goes without `shard_map`, too.
+#   Place weights and images with `NamedSharding`, call `jax.jit(step)`, and the compiler puts the collectives in; then this factor cannot arise.
 # - `jax.debug.visualize_array_sharding(x)` draws who holds what, as our first picture does.
 # - MaxText names the mesh in its configuration, such as `ici_fsdp_parallelism=64` (read in its repository, not run here).
 #

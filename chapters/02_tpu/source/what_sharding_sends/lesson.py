@@ -345,6 +345,7 @@ reports.beside_a_real_slice(ring_bytes)
 # So give the direction with each bandwidth, and ask for it.
 #
 # On the real chips, the exchange took longer than either figure predicts.
+# <!-- holds: float(reports.PROFILE.seconds) > 0.75 * reports.PROFILE.result / 4.5e10 > 0.75 * reports.PROFILE.result / 5e10 -->
 # And our step would wait: its exchange takes longer than its arithmetic, even over two links and at the higher figure.
 # <!-- holds: float(reports.total(made["by images"], ring_bytes)) * 1e6 / 1e11 > float(made["by images"].seconds) -->
 #
@@ -380,7 +381,8 @@ figures.guesses(results)
 #
 # ### Outside
 #
-# - In practice, `jax.jit(step, in_shardings=..., out_shardings=...)` is all; `compiled.as_text()` shows the collectives, and our table is made of it.
+# - `jax.jit(f, in_shardings=..., out_shardings=...)` says in one call how inputs and results are cut.
+#   Then `.lower(...).compile().as_text()` shows the collectives; our tables are made of this text.
 # - MaxText's options `ici_fsdp_parallelism` and `ici_tensor_parallelism` set the sizes of such a mesh (read, not run).
 # - Left out here: weights that are cut along `data` as well (FSDP), which are gathered before each use.
 #
