@@ -16,7 +16,7 @@ SHARES = ((SKY, INK), (ORANGE, INK))  # of two devices: fill and what is read on
 
 def blocks(specs: Mapping[str, tuple]) -> None:
     """A 4 x 4 matrix on 2 x 2 devices, once for each spec: who holds which block."""
-    figure, panels = canvas(7.5, 2.05, columns=len(specs))
+    figure, panels = canvas(7.5, 2.2, columns=len(specs))
     said = []
     for axes, (name, spec) in zip(panels, specs.items(), strict=True):
         found = {}  # first row and column of a block -> the devices that hold it
@@ -32,7 +32,11 @@ def blocks(specs: Mapping[str, tuple]) -> None:
             text += "\n" + " ".join(map(str, holders))
             where = f"rows {row} to {row + rows - 1}, columns {column} to {column + columns - 1}"
             said.append(f"{name}: {where} on {' '.join(map(str, holders))}")
-            write(axes, column + columns / 2, row + rows / 2, text, 9, color=ink)
+            for line in range(1, SIDE):  # between single numbers
+                axes.plot([0, SIDE], [line, line], color=CARD, linewidth=0.7, zorder=1.5)
+                axes.plot([line, line], [0, SIDE], color=CARD, linewidth=0.7, zorder=1.5)
+            plate = {"facecolor": fill, "edgecolor": "none", "pad": 1.5}
+            write(axes, column + columns / 2, row + rows / 2, text, 9, color=ink, bbox=plate)
         axes.set_title(name, fontsize=8.5, fontweight="normal", loc="center")
         bare(axes, (-0.1, SIDE + 0.1), (SIDE + 0.1, -0.1), "equal")
     show(figure, "A 4 x 4 matrix on 2 x 2 devices. " + "; ".join(said) + ".")

@@ -52,7 +52,7 @@ def test_what_a_spec_does_not_name_is_held_in_copies(lesson):
 
 def test_the_four_collectives_by_hand(lesson):
     said = printed(lesson, FOUR)
-    assert line(said, "before") == ["before", "1", "2", "3", "4"]
+    assert line(said, "nothing yet")[2:] == ["1", "2", "3", "4"]
     assert line(said, "psum ") == ["psum", "4", "6", "4", "6"]
     assert line(said, "pmean") == ["pmean", "2", "3", "2", "3"]
     assert line(said, "all_gather") == ["all_gather", "1", "2", "3", "4", "1", "2", "3", "4"]

@@ -85,7 +85,7 @@ def results(
         shards = sorted(whole(array).addressable_shards, key=lambda shard: shard.device.id)
         rows.append([name, *(_numbers(shard.data) for shard in shards)])
     parts = jax.device_put(array, jax.sharding.NamedSharding(mesh, cut)).addressable_shards
-    rows.insert(0, ["before", *(_numbers(shard.data) for shard in parts)])
+    rows.insert(0, ["nothing yet", *(_numbers(shard.data) for shard in parts)])
     figures.table(["after", *(f"device {i}" for i in range(mesh.shape[axis]))], rows)
 
 

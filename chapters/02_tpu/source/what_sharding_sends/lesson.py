@@ -284,8 +284,8 @@ reports.exchanges(ours, {"rows": [2 * B * D // 4, 2 * B * D]}, ring_bytes)
 #
 # ### The compiler's own choice
 #
-# Most programs contain no collective at all.
-# One writes for a single device, says how the inputs are cut, and the compiler adds what is needed.
+# A program need not contain a collective at all.
+# You write it for a single device and say how the inputs are cut, and the compiler adds what is needed.
 # We give it the step in the three cuts, and the two layers with their rows cut.
 
 
