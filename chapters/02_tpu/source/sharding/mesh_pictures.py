@@ -32,9 +32,11 @@ def blocks(specs: Mapping[str, tuple]) -> None:
             text += "\n" + " ".join(map(str, holders))
             where = f"rows {row} to {row + rows - 1}, columns {column} to {column + columns - 1}"
             said.append(f"{name}: {where} on {' '.join(map(str, holders))}")
-            for line in range(1, SIDE):  # between single numbers
-                axes.plot([0, SIDE], [line, line], color=CARD, linewidth=0.7, zorder=1.5)
-                axes.plot([line, line], [0, SIDE], color=CARD, linewidth=0.7, zorder=1.5)
+            look = {"color": CARD, "linewidth": 0.7, "zorder": 1.5}  # lines between single numbers
+            for line in range(row + 1, row + rows):
+                axes.plot([column, column + columns], [line, line], **look)
+            for line in range(column + 1, column + columns):
+                axes.plot([line, line], [row, row + rows], **look)
             plate = {"facecolor": fill, "edgecolor": "none", "pad": 1.5}
             write(axes, column + columns / 2, row + rows / 2, text, 9, color=ink, bbox=plate)
         axes.set_title(name, fontsize=8.5, fontweight="normal", loc="center")
