@@ -17,6 +17,8 @@ import pytest
 # Three processes of tests share two cores: threads of torch and OpenBLAS beside them would spend
 # half of the time on waiting for each other. Set before anything loads them; kernels inherit it.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# JAX fixes how many devices a process has when it starts, whichever test comes first.
+os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")
 
 ROOT = Path(__file__).resolve().parent
 SECONDS = 600  # nbval's own 5 s between two outputs of a cell would fail on a busy machine

@@ -46,6 +46,7 @@ UNITS = {
     "bandwidth": "B/s",
     "memory": "B",
     "on_chip": "B",
+    "ici": "B/s",
     "power": "W",
     "die": "mm²",
     "price": "USD",
@@ -69,6 +70,7 @@ class Machine:
     price: Quantity | None = None  # USD, or USD/h in a cloud
     price_with_host: bool | None = None  # whether its host computer is in the price; None: not said
     on_chip: Quantity | None = None  # B, block RAM of an FPGA
+    ici: Quantity | None = None  # B/s, all links of a TPU to its neighbours, both ways counted
     notes: str = ""
 
     def rate(self, number_format: str = "fp32") -> Quantity:

@@ -36,6 +36,7 @@ NAMES = (
     "bfloat16",
     "what_the_compiler_makes_of_a_layer",
     "what_a_training_step_costs",
+    "what_sharding_sends",
     "what_fills_the_memory",
 )
 LESSONS = [path for path in sources(config(ROOT), "02_tpu") if path.parent.name in NAMES]
@@ -91,8 +92,10 @@ def light() -> dict:
     made = {}
     asking = ""
 
-    def record(f, shapes, topology="v5e:1x1", *, source="auto", shardings=None, donate=()):
-        program = trace(f, shapes, shardings, donate)
+    def record(
+        f, shapes, topology="v5e:1x1", *, source="auto", shardings=None, mesh=None, donate=()
+    ):
+        program = trace(f, shapes, shardings, mesh, donate)
         key = f"{program.fingerprint} {topology}"
         if key not in made:
             answer = asked(program, topology)

@@ -2,7 +2,7 @@
 
     python -m labkit.tpu.compile_worker REQUEST < PROGRAM
 
-REQUEST is JSON (topology, shardings, donate), PROGRAM what jax.export serialised. The last line
+REQUEST is JSON (topology, shardings, mesh, donate), PROGRAM what jax.export serialised. The last line
 written is JSON: the optimised program with the compiler's counts, or its error. No TPU is needed
 and none is touched: the topology is only described.
 """
@@ -26,20 +26,27 @@ def versions() -> str:
 
 
 def compile_program(
-    program: bytes, topology: str, shardings: list | None, donate: Sequence[int] = ()
+    program: bytes,
+    topology: str,
+    shardings: list | None,
+    mesh: dict[str, int] | None = None,
+    donate: Sequence[int] = (),
 ) -> dict:
     """The compiler's answer for one program on `topology`; without shardings, for one device.
 
-    `shardings` has for each array a list: the mesh axis, or None, of each of its dimensions.
-    `donate` has the arguments whose memory the results may take.
+    `shardings` has for each array a list: the mesh axis, a list of several, or None, of each of its
+    dimensions. `mesh` has the axes with their sizes; None: one axis, "devices". `donate` has the
+    arguments whose memory the results may take.
     """
     import jax
     import jax.export
 
     exported = jax.export.deserialize(program)
-    mesh = _mesh(topology, everything=bool(shardings))
+    devices = _mesh(topology, everything=bool(shardings), axes=mesh)
     cuts = shardings or [[] for _ in exported.in_avals]
-    placed = [_placed(aval, cut, mesh) for aval, cut in zip(exported.in_avals, cuts, strict=True)]
+    placed = [
+        _placed(aval, cut, devices) for aval, cut in zip(exported.in_avals, cuts, strict=True)
+    ]
     arguments, _ = exported.in_tree.unflatten(placed)
     jitted = jax.jit(exported.call, keep_unused=True, donate_argnums=tuple(donate))
     compiled = jitted.lower(*arguments).compile()
@@ -60,8 +67,8 @@ def compile_program(
     }
 
 
-def _mesh(topology: str, everything: bool) -> Mesh:
-    """All devices of the topology along one axis, or its first device alone."""
+def _mesh(topology: str, everything: bool, axes: dict[str, int] | None) -> Mesh:
+    """All devices of the topology along these axes or along one, or its first device alone."""
     import numpy as np
     from jax.experimental.topologies import get_topology_desc
     from jax.sharding import Mesh
@@ -69,7 +76,8 @@ def _mesh(topology: str, everything: bool) -> Mesh:
     one_chip = {"chips_per_host_bounds": (1, 1, 1)} if topology.endswith(":1x1") else {}
     devices = get_topology_desc(topology, "tpu", **one_chip).devices
     chosen = devices if everything else devices[:1]
-    return Mesh(np.array(chosen), ("devices",))
+    axes = axes or {"devices": len(chosen)}
+    return Mesh(np.reshape(chosen, tuple(axes.values())), tuple(axes))
 
 
 def _placed(aval: jax.core.ShapedArray, cut: list, mesh: Mesh) -> jax.ShapeDtypeStruct:
@@ -77,7 +85,8 @@ def _placed(aval: jax.core.ShapedArray, cut: list, mesh: Mesh) -> jax.ShapeDtype
     import jax
     from jax.sharding import NamedSharding, PartitionSpec
 
-    sharding = NamedSharding(mesh, PartitionSpec(*cut))
+    axes = [tuple(one) if isinstance(one, list) else one for one in cut]
+    sharding = NamedSharding(mesh, PartitionSpec(*axes))
     return jax.ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding)
 
 

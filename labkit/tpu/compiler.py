@@ -11,10 +11,11 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.util import find_spec
+from math import prod
 
 from labkit.hardware import machine
 from labkit.provenance import Quantity, predicted
@@ -60,6 +61,7 @@ def compile_for_tpu(
     source: str = "auto",
     timeout: float = PATIENCE,
     shardings: Sequence | None = None,
+    mesh: Mapping[str, int] | None = None,
     donate: Sequence[int] = (),
 ) -> "Compiled":
     """Compile `f` for a TPU and return what the compiler says about it.
@@ -68,12 +70,14 @@ def compile_for_tpu(
     (32, 56, 56, 64), which is bfloat16, or ((1024, 1024), "float32"), or what has a shape and a
     dtype, or a tuple, list or dict of these. It is compiled for one device (a TensorCore of a v2
     to v4, else a chip), unless `shardings` says for each argument which axis is cut over all
-    devices of the topology: (("devices",), ()) cuts axis 0 of the first, copies the second.
+    devices of the topology: (("devices",), ()) cuts axis 0 of the first, copies the second. With
+    `mesh={"data": 2, "model": 2}` the devices have two axes with these names, and a sharding may be
+    a PartitionSpec. `f` may be a `jax.shard_map` over a `jax.sharding.AbstractMesh` of this form.
     `donate` names the arguments, from 0, whose memory the results may take (donate_argnums); how
     much they do take is `memory["alias"]`.
     `source`: "compiler", "snapshot", or "auto", the compiler where it is installed.
 
-    Raises ValueError for a topology, shapes or a source that cannot be, TPUOutOfMemory,
+    Raises ValueError for a topology, shapes, mesh or source that cannot be, TPUOutOfMemory,
     CompilerError, and LookupError where the snapshot does not hold this program.
     """
     if topology not in topologies():
@@ -83,12 +87,28 @@ def compile_for_tpu(
         raise ValueError(f"source is {source!r}: use 'auto', 'compiler' or 'snapshot'.")
     if not timeout > 0:
         raise ValueError(f"timeout is {timeout}; it must be more than 0 seconds.")
-    program = tracing.trace(f, shapes, shardings, donate)
+    _check_mesh(mesh, shardings, topology)
+    program = tracing.trace(f, shapes, shardings, mesh, donate)
     if source == "snapshot" or (source == "auto" and not installed()):
         answer = snapshot.recall(program.fingerprint, topology, program.title)
     else:
         answer = ask(program, topology, timeout)
     return report(answer)
+
+
+def _check_mesh(mesh: Mapping | None, shardings: Sequence | None, topology: str) -> None:
+    """Raises ValueError for a mesh that the topology cannot have."""
+    if mesh is None:
+        return
+    chips = topology.partition(":")[2].split("x")
+    devices = int(chips[0]) * int(chips[1])
+    if topology.startswith(("v2", "v3")):
+        devices *= 2  # each core is a device
+    if shardings is None:
+        raise ValueError("A mesh needs shardings, which say what is cut along its axes.")
+    if prod(mesh.values()) != devices:
+        sizes = " x ".join(map(str, mesh.values()))
+        raise ValueError(f"A mesh of {sizes} does not have the {devices} devices of {topology}.")
 
 
 def recall(name: str, topology: str) -> "Compiled":
@@ -114,7 +134,12 @@ def ask(program: tracing.TracedProgram, topology: str, timeout: float = PATIENCE
     if not installed():
         said = f"Google's TPU compiler is not here. {snapshot.INSTALL}"
         raise CompilerError(f"{said}; elsewhere use source='snapshot'.")
-    asked = {"topology": topology, "shardings": program.shardings, "donate": program.donate}
+    asked = {
+        "topology": topology,
+        "shardings": program.shardings,
+        "mesh": program.mesh,
+        "donate": program.donate,
+    }
     request = json.dumps(asked)
     command = [sys.executable, "-P", "-m", "labkit.tpu.compile_worker", request]
     options = {"capture_output": True, "timeout": timeout, "env": os.environ | CHILD}

@@ -14,10 +14,15 @@ import numpy as np
 _CALLS = {"jit", "pjit", "custom_jvp_call", "custom_vjp_call", "closed_call"}
 
 
-def fingerprint(structure: Any, shardings: list | None, donate: Sequence[int] = ()) -> str:
-    """24 hexadecimal digits for a program's structure, how its arguments are cut, and which of
-    them are donated."""
-    whole = repr((structure, shardings))
+def fingerprint(
+    structure: Any,
+    shardings: list | None,
+    mesh: dict | None = None,
+    donate: Sequence[int] = (),
+) -> str:
+    """24 hexadecimal digits for a program's structure, how its arguments are cut and over what,
+    and which of them are donated."""
+    whole = repr((structure, shardings) if mesh is None else (structure, shardings, mesh))
     if donate:
         whole += f" donates {sorted(donate)}"
     return _digest(whole.encode())[:24]
@@ -49,10 +54,13 @@ def _equation(one: Any, numbers: dict) -> tuple:
     if name in _CALLS:  # versions name them differently, and give them settings of their own
         name = "call"
         wanted &= {"jaxpr", "call_jaxpr"}
+    if name == "pvary":  # by jax's own analysis, and its axes differ from process to process
+        wanted = set()
     parameters = []
     for key in sorted(wanted):
         value = one.params[key]
-        if value is not None:
+        derived = _is_over_a_mesh(value) and name != "sharding_constraint"  # by jax's own analysis
+        if value is not None and not derived:
             parameters.append((key, _plain(value)))
     operands = [_atom(variable, numbers) for variable in one.invars]
     results = [_atom(variable, numbers) for variable in one.outvars]
@@ -75,8 +83,19 @@ def _plain(value: Any) -> Any:
     """A parameter without anything that differs from process to process."""
     if hasattr(value, "eqns") or hasattr(value, "jaxpr"):  # a program within the program
         return structure_of(value)
+    if isinstance(value, set | frozenset):  # their order differs from process to process
+        return tuple(sorted(map(repr, value)))
+    if hasattr(value, "axis_names") and hasattr(value, "axis_sizes"):  # a mesh
+        return value.axis_names, value.axis_sizes
+    if _is_over_a_mesh(value):
+        return _plain(value.mesh), tuple(value.spec)
     if isinstance(value, tuple | list):
         return tuple(_plain(part) for part in value)
     if isinstance(value, np.dtype | np.generic):
         return str(value)
     return repr(value)
+
+
+def _is_over_a_mesh(value: Any) -> bool:
+    """Is it a sharding, and not over the empty mesh of a program for one device?"""
+    return hasattr(value, "spec") and bool(getattr(value, "mesh", None) and value.mesh.axis_names)

@@ -83,6 +83,7 @@ _FREE = {
     "replica-id",
 }
 _COLLECTIVE = re.compile("all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute")
+_SCATTER = "all-reduce-scatter"  # XLA's fusion of an all-reduce and the part that a device keeps
 _COMPUTATION = re.compile(r"(ENTRY )?%?(\S+) .*\{$")
 _INSTRUCTION = re.compile(r"\s+(?:ROOT )?%?(\S+) = (.*?) ([a-z][\w-]*)\((.*)")
 _ARRAY = re.compile(r"(\w+)\[([\d,]*)\](?:\{([^}]*)\})?")  # dtype[dims]{layout}
@@ -101,11 +102,11 @@ def parse(text: str, arguments: list[str]) -> dict[str, list]:
     found = computations(text)
     entry = found["ENTRY"]
     running = [one for one in entry if _runs(one)]
-    every = [one for block in found.values() for one in block]
+    every = [one for name, block in found.items() for one in block if _SCATTER not in name]
     return {
         "ops": [_op(one, found) for one in running],
         "padding": _given(entry, arguments) + _written(running),
-        "collectives": _collectives(every),
+        "collectives": _collectives(every) + _scatters(every, found),
     }
 
 
@@ -234,6 +235,17 @@ def _collectives(every: list[Instruction]) -> list[Collective]:
         if one.name in ended or key not in found:
             found[key] = _collective(kind, ended.get(one.name, one), _group(one))
     return list(found.values())
+
+
+def _scatters(every: list[Instruction], found: dict[str, list[Instruction]]) -> list[Collective]:
+    """Reduce-scatters that are fusions: the all-reduce within is not carried out in full."""
+    scatters = []
+    for one in every:
+        called = re.search(rf"calls=%?({_SCATTER}[\w.-]*)", one.rest)
+        if called and one.opcode == "fusion":
+            inner = next(part for part in found[called[1]] if part.opcode == "all-reduce")
+            scatters.append(_collective("reduce-scatter", one, _group(inner)))
+    return scatters
 
 
 def _collective(kind: str, one: Instruction, group: int) -> Collective:

@@ -6,7 +6,7 @@ Tracing runs a function once, with arrays that have shapes and no values; nothin
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -34,6 +34,7 @@ class TracedProgram(NamedTuple):
     title: str  # matmul(a: bfloat16[4096,1024], b: bfloat16[1024,512])
     names: list[str]  # of its arguments, one for each array
     shardings: list | None  # for each array: the axis of devices that each dimension is cut over
+    mesh: dict[str, int] | None  # the axes of devices with their sizes; None: one axis
     fingerprint: str
     serialise: Callable[[], bytes]  # what jax.export writes
     donate: Sequence[int] = ()  # arguments whose memory the results may take
@@ -51,6 +52,7 @@ def trace(
     f: Callable,
     shapes: Sequence,
     shardings: Sequence | None = None,
+    mesh: Mapping[str, int] | None = None,
     donate: Sequence[int] = (),
 ) -> TracedProgram:
     """Trace `f` on arrays of `shapes`, without computing anything; see compile_for_tpu.
@@ -73,6 +75,7 @@ def trace(
         said = " ".join(f"{type(error).__name__}: {error}".split())
         raise ValueError(f"{name} cannot be traced on these shapes. {said}") from error
     cuts = None
+    axes = dict(mesh) if mesh else None
     if shardings is not None:
         cuts = [list(shardings[position]) for position in arguments.positions]
         cuts += [[] for _ in traced.variables]  # every device has all variables
@@ -80,7 +83,8 @@ def trace(
         title=_title(name, arguments, len(traced.variables)),
         names=arguments.names + traced.variables,
         shardings=cuts,
-        fingerprint=fingerprint(traced.structure, cuts, donate),
+        mesh=axes,
+        fingerprint=fingerprint(traced.structure, cuts, axes, donate),
         serialise=traced.serialise,
         donate=tuple(donate),
     )

@@ -138,6 +138,39 @@ def test_cut_over_four_chips_the_devices_talk():
 
 
 @needs_compiler
+def test_a_mesh_with_two_axes_and_a_shard_map_over_it():
+    """By hand and by the compiler: the same all-reduce between the two chips along model."""
+    import jax
+    from jax.sharding import AbstractMesh, PartitionSpec
+
+    def layers(x, w1, w2):
+        return jax.nn.relu(x @ w1) @ w2
+
+    def by_hand(x, w1, w2):
+        return jax.lax.psum(layers(x, w1, w2), "model")
+
+    shapes = [(256, 128), (128, 512), (512, 128)]
+    mesh = {"data": 2, "model": 2}
+    cuts = (PartitionSpec("data"), PartitionSpec(None, "model"), PartitionSpec("model"))
+    chips = AbstractMesh((2, 2), ("data", "model"))
+    f = jax.shard_map(by_hand, mesh=chips, in_specs=cuts, out_specs=PartitionSpec("data"))
+    options = {"shardings": cuts, "mesh": mesh, "source": "compiler"}
+    for program in (f, layers):
+        made = compile_for_tpu(program, shapes, "v5e:2x2", **options)
+        assert [one[0::2] for one in made.collectives] == [("all-reduce", 128 * 128 * 2)]
+        assert made.collectives[0].group == 2
+        assert [one.shape for one in made.padding[:3]] == [(128, 128), (128, 256), (256, 128)]
+
+
+def test_a_mesh_that_cannot_be_is_a_sentence():
+    cuts = (("data",), ())
+    with pytest.raises(ValueError, match="A mesh of 2 x 3 does not have the 4 devices of v5e:2x2"):
+        compile_for_tpu(matmul, [(8, 8)] * 2, "v5e:2x2", shardings=cuts, mesh={"data": 2, "m": 3})
+    with pytest.raises(ValueError, match="A mesh needs shardings"):
+        compile_for_tpu(matmul, [(8, 8)] * 2, "v5e:2x2", mesh={"data": 4})
+
+
+@needs_compiler
 def test_more_than_the_memory_is_said_with_both_numbers():
     with pytest.raises(compiler.TPUOutOfMemory, match=r"needs 1[6-9]\.\d+ GiB .* has 15\.75 GiB"):
         compile_for_tpu(lambda x: x + 1, [((4, 2**30), "float32")])

@@ -161,6 +161,30 @@ ENTRY %main (x: bf16[1,8]) -> bf16[4,8] {
     assert found == [("all-to-all", "bf16[4, 8]", 4 * 8 * 2, 4)]
 
 
+SCATTER = """\
+%all-reduce-scatter.1 (input: bf16[8,8]) -> bf16[2,8] {
+  %input = bf16[8,8]{1,0} parameter(0)
+  %all-reduce.4 = bf16[8,8]{1,0} all-reduce(%input), GROUPS, to_apply=%add
+  ROOT %own = bf16[2,8]{1,0} dynamic-slice(%all-reduce.4, %at), dynamic_slice_sizes={2,8}
+}
+
+ENTRY %main (x: bf16[8,8]) -> bf16[2,8] {
+  %x = bf16[8,8]{1,0} parameter(0)
+  %early = bf16[8,8]{1,0} all-reduce(%x), channel_id=9, replica_groups=[1,4]<=[4], to_apply=%add
+  ROOT %fusion = bf16[2,8]{1,0} fusion(%early), kind=kCustom, calls=%all-reduce-scatter.1
+}
+"""
+
+
+def test_a_reduce_scatter_that_is_a_fusion_is_no_all_reduce():
+    """XLA cuts an all-reduce down to the part that a device keeps; only that is its result."""
+    found = hlo.parse(SCATTER.replace("GROUPS", GROUPS), ["x"])["collectives"]
+    assert found == [
+        ("all-reduce", "bf16[8, 8]", 8 * 8 * 2, 4),
+        ("reduce-scatter", "bf16[2, 8]", 2 * 8 * 2, 4),
+    ]
+
+
 @pytest.mark.parametrize(
     ("dtype", "dims", "layout", "logical", "padded"),
     [

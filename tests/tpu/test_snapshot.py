@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import re
 import subprocess
 import sys
@@ -278,3 +279,33 @@ def test_tracing_without_jax_is_a_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "jax", None)
     with pytest.raises(ImportError, match="pip install jax"):
         tracing.trace(layer, SQUARE)
+
+
+def of_a_mesh(axes, collective="model"):
+    """The fingerprint of a product whose parts are added up along an axis of a mesh."""
+    from jax.sharding import AbstractMesh, PartitionSpec
+
+    cuts = (PartitionSpec("data", "model"), PartitionSpec("model"))
+    chips = AbstractMesh(tuple(axes.values()), tuple(axes))
+    f = jax.shard_map(
+        lambda x, w: jax.lax.pmax(jax.lax.psum(x @ w, "model"), collective),
+        mesh=chips,
+        in_specs=cuts,
+        out_specs=PartitionSpec("data" if collective == "model" else None),
+    )
+    return fingerprint(f, shardings=cuts, mesh=axes)
+
+
+def test_a_mesh_is_part_of_the_fingerprint_and_of_no_process():
+    """Sets of axes come in another order in each process, unless Python is told a seed."""
+    square = {"data": 2, "model": 2}
+    others = [of_a_mesh({"data": 4, "model": 1}), of_a_mesh(square, "data")]
+    assert len({of_a_mesh(square), *others}) == 3
+    root = str(Path(__file__).parents[2])
+    code = f"import sys; sys.path.insert(0, {root!r}); from tests.tpu import test_snapshot\n"
+    code += "print(test_snapshot.of_a_mesh({'data': 2, 'model': 2}))"
+    for seed in ("1", "2"):
+        env = os.environ | tracing.NO_TPU | {"PYTHONHASHSEED": seed, "JAX_PLATFORMS": "cpu"}
+        command = [sys.executable, "-P", "-c", code]
+        done = subprocess.run(command, env=env, capture_output=True, text=True)
+        assert done.stdout.split() == [of_a_mesh(square)], done.stderr
