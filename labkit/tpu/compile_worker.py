@@ -2,9 +2,9 @@
 
     python -m labkit.tpu.compile_worker REQUEST < PROGRAM
 
-REQUEST is JSON (topology, shardings, mesh, donate), PROGRAM what jax.export serialised. The last line
-written is JSON: the optimised program with the compiler's counts, or its error. No TPU is needed
-and none is touched: the topology is only described.
+REQUEST is JSON (topology, shardings, mesh, donate), PROGRAM what jax.export serialised. The last
+line written is JSON: the optimised program with the compiler's counts, or its error. No TPU is
+needed and none is touched: the topology is only described.
 """
 
 from __future__ import annotations
