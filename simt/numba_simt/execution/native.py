@@ -23,7 +23,7 @@ from numba_simt.owned_files import make_folder, refuse_others
 CACHE = "NUMBA_SIMT_CACHE"  # the environment variable that names another folder
 
 # Wrapping integers, no fused multiply-add, no errno: the same results on every machine.
-FLAGS = ["-std=gnu11", "-O2", "-ftree-vectorize", "-fwrapv", "-fno-math-errno"]
+FLAGS = ["-std=gnu11", "-O3", "-fwrapv", "-fno-math-errno"]
 FLAGS += ["-ffp-contract=off", "-fno-strict-aliasing", "-shared", "-fPIC"]
 if platform.machine() == "x86_64":
     FLAGS.append("-mpopcnt")  # in every such processor since 2008

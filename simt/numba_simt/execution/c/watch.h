@@ -64,6 +64,9 @@ static int misaligned(Machine *m, const Warp *w, const Instruction *in, int arra
     const Array *a = &m->arrays[array];
     if (a->space == SPACE_local || a->space == SPACE_constant) return -1;
     const int64_t origin = a->space == SPACE_global ? a->offset : (int64_t)(intptr_t)a->base;
+    int64_t steps = origin; // an address is `origin` and a multiple of each stride
+    for (int d = 0; d < a->dimensions; d++) steps |= a->strides[d];
+    if (!(steps & (size - 1))) return -1;
     ACTIVE (w->mask)
         if ((at[l] + origin) & (size - 1)) {
             Hazard h = hazard_at(H_misaligned, w, l, in->line);
