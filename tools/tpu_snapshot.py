@@ -14,6 +14,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import sys
 import time
 from datetime import date
@@ -31,22 +32,28 @@ from labkit.tpu.hlo import Op
 from labkit.tpu.tracing import trace
 
 ROOT = Path(__file__).resolve().parent.parent
-NAMES = ("what_the_compiler_makes_of_a_layer", "what_a_training_step_costs")
+NAMES = (
+    "what_the_compiler_makes_of_a_layer",
+    "what_a_training_step_costs",
+    "a_kernel_of_your_own",
+    "what_fits_in_vmem",
+)
 LESSONS = [path for path in sources(config(ROOT), "02_tpu") if path.parent.name in NAMES]
 HEAVY = [(128, "v2:1x1"), (256, "v5e:1x1"), (256, "v6e:1x1")]  # images and topology
 HEAVY.append((1024, "v5e:1x1"))  # more than its memory
 LIMIT = 1800  # seconds for one compile
 
 
-def asked(program, topology: str) -> dict:
+def asked(program, topology: str, bundles: bool = False) -> dict:
     """The compiler's answer, without what is not stored: its text, and all but one line of its
     error."""
     start = time.perf_counter()
-    answer = compiler.ask(program, topology, LIMIT)
+    answer = compiler.ask(program, topology, LIMIT, bundles)
     seconds = time.perf_counter() - start
     print(f"{seconds:6.1f} s  {program.title} on {topology}", file=sys.stderr, flush=True)
     if "error" in answer:
-        answer["error"] = answer["error"].partition("\n")[0]
+        said = answer["error"].partition("\n")[0]
+        answer["error"] = re.sub(r' source_(file="[^"]*"|line=\d+)', "", said)
     answer = {"title": program.title, "topology": topology} | answer
     return {name: value for name, value in answer.items() if name not in {"hlo", "source"}}
 
@@ -83,11 +90,11 @@ def light() -> dict:
     """The answers to what the lessons' solutions ask, under the programs' fingerprints."""
     made = {}
 
-    def record(f, shapes, topology="v5e:1x1", *, source="auto", shardings=None):
+    def record(f, shapes, topology="v5e:1x1", *, source="auto", shardings=None, bundles=False):
         program = trace(f, shapes, shardings)
         key = f"{program.fingerprint} {topology}"
-        if key not in made:
-            made[key] = asked(program, topology)
+        if key not in made or (bundles and not {"kernels", "error"} & made[key].keys()):
+            made[key] = asked(program, topology, bundles)
         return compiler.report(made[key] | {"source": "this run"})
 
     compiler.compile_for_tpu = record  # before the lessons import it

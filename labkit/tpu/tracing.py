@@ -52,7 +52,7 @@ def trace(f: Callable, shapes: Sequence, shardings: Sequence | None = None) -> T
     Raises ImportError without jax, and ValueError for shapes and shardings that cannot be and for
     a function that cannot be traced on them.
     """
-    _import_jax()
+    quiet_jax()
     shapes = listed(shapes)
     if shardings is not None and len(shardings) != len(shapes):
         raise ValueError(f"{len(shapes)} arguments need as many shardings, not {len(shardings)}.")
@@ -77,7 +77,11 @@ def trace(f: Callable, shapes: Sequence, shardings: Sequence | None = None) -> T
     )
 
 
-def _import_jax() -> None:
+def quiet_jax() -> None:
+    """Where there is no TPU, JAX is told so before it is first used, and looks for none.
+
+    Raises ImportError without jax.
+    """
     if not this_machine().has_tpu:
         os.environ.update(NO_TPU)
     try:
