@@ -38,8 +38,8 @@ def _matrix(panel: Axes, left: float, name: str, block: tuple, colour: str) -> N
     for row, column in product(range(2), repeat=2):
         chosen = (row, column) == block
         _box(panel, left + 2 * column, 2 * row, 2, 2, colour if chosen else PALE)
-        size = 8 if chosen else 7
-        write(panel, left + 2 * column + 1, 2 * row + 1, f"{name}({row},{column})", size=size)
+        ink = CARD if chosen and colour == BLUE else INK
+        write(panel, left + 2 * column + 1, 2 * row + 1, f"{name}({row},{column})", 7, color=ink)
 
 
 def _box(panel: Axes, left: float, top: float, width: float, height: float, colour: str) -> None:
@@ -65,7 +65,7 @@ def ragged(size: int, block: int) -> None:
         write(panel, left + block / 2, -0.35, f"k = {number}", size=9)
         panel.plot([left, left], [-0.1, 1.1], color=INK, linewidth=1)
     panel.plot([count * block] * 2, [-0.1, 1.1], color=INK, linewidth=1)
-    write(panel, size / 2, 0.5, f"{size} columns of x", size=9)
+    write(panel, 1.5 * block, 0.5, f"{size} columns of x", size=9)
     write(panel, (size + count * block) / 2, 0.5, f"{count * block - size}: not x", size=9)
     for edge in (*range(0, size, block), size, count * block):
         write(panel, edge, 1.4, str(edge), size=8)

@@ -24,9 +24,8 @@ GRIDS = {  # how many steps
 
 
 def grid_steps(rng: np.random.Generator, n: int) -> tuple:
-    """n steps, in each of which i, j and k differ."""
-    steps = np.array([rng.choice(50, 3, replace=False) for _ in range(n)])
-    return tuple(steps.T.copy())
+    """n steps, in which all numbers differ."""
+    return tuple(rng.choice(200, (3, n), replace=False))
 
 
 def pairs(*axes: np.ndarray) -> tuple:
@@ -115,11 +114,13 @@ BLOCKS = {  # bm, bk, bn, step, K
 
 
 def ragged(rng: np.random.Generator, bm: int, bk: int, bn: int, k: int, K: int) -> tuple:
-    """Blocks in step k; what lies beyond K is NaN, infinite, or any number."""
+    """Blocks in step k; what lies beyond K is NaN in one place, infinite in one, and any number."""
     x, w, _ = factors(rng, bm, bk, bn, ())
     left = max(K - k * bk, 0)
-    x[:, left:] = rng.choice([np.nan, np.inf, 7], x[:, left:].shape)
-    w[left:] = rng.choice([np.nan, np.inf, 7], w[left:].shape)
+    for beyond in (x[:, left:], w[left:]):
+        places = [tuple(place) for place in rng.permutation(list(np.ndindex(beyond.shape)))]
+        for place, value in zip(places, (np.nan, np.inf), strict=False):
+            beyond[place] = value
     return x, w, k, K
 
 

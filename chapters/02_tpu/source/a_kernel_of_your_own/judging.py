@@ -14,6 +14,14 @@ NAN = (
     "The result holds NaN. When a block of y is begun, `total` holds whatever was there before, "
     "and here that is NaN: set it to 0 in the first step, k = 0, before anything is added."
 )
+CHANGED = (
+    "The step changes its input: it writes to {name}, whose block the next step may read again. "
+    "Write to y and total only."
+)
+IMMUTABLE = (
+    "The function changes its input, which JAX does not allow: its arrays stay as they are. Make "
+    "new ones, with jnp.where."
+)
 UNTOUCHED = (
     "The result holds NaN, since some block of y was never written: store `total` in the last step."
 )
@@ -26,16 +34,16 @@ def for_each_step(answer: Any) -> Callable:
     def indices(i: np.ndarray, j: np.ndarray, k: np.ndarray) -> tuple:
         """block_indices of n steps"""
         found: list[list] = [[], [], []]
-        for step in zip(i.tolist(), j.tolist(), k.tolist(), strict=True):
-            returned = answer(*step)
+        for place in range(len(i)):
+            returned = answer(*(one[place, ...] for one in (i, j, k)))
             if returned is None:
                 return (np.zeros((len(i), 2), int),) * 3
             if not isinstance(returned, tuple | list) or len(returned) != 3:
                 raise Refused("Return three pairs: the block of x, that of w, and that of y.")
             for blocks, one in zip(found, returned, strict=True):
                 if np.shape(one) != (2,):
-                    raise Refused(f"A block has a row and a column: {one!r} is no such pair.")
-                blocks.append(one)
+                    raise Refused(f"A block has a row and a column: {one} is no such pair.")
+                blocks.append(np.array(one))
         return tuple(np.array(blocks) for blocks in found)
 
     return indices
@@ -48,8 +56,12 @@ def interpreted(answer: Any) -> Callable:
 
     def matmul(x: np.ndarray, w: np.ndarray, blocks: tuple) -> np.ndarray:
         """x[M, K] @ w[K, N] in blocks (bm, bk, bn)"""
-        if _does_nothing(answer, blocks):
+        written = _written(answer, blocks)
+        if not written:
             raise Unsolved("the step writes nothing")
+        for place, name in enumerate("xw"):
+            if place in written:
+                raise Refused(CHANGED.format(name=name))
         result = plain(answer, x, w, blocks)
         if np.isnan(result).any():
             begun = plain(_with_zeros(answer), x, w, blocks)
@@ -68,14 +80,16 @@ def _step(x: Any, w: Any, y: Any, total: Any) -> None:
     """The parameters of a step."""
 
 
-def _does_nothing(answer: Callable, blocks: tuple) -> bool:
-    """Whether the step, written down as a program, stores nothing at all."""
+def _written(answer: Callable, blocks: tuple) -> set[int]:
+    """Which of the references x, w, y and total the step, as a program, writes to; by its place."""
     import jax
 
     bm, bk, bn = blocks
     shapes = [jax.ShapeDtypeStruct(shape, np.float32) for shape in ((bm, bk), (bk, bn))]
     program = jax.make_jaxpr(tiled(answer, blocks, interpret=True))(*shapes)
-    return "<-" not in str(program) and "+=" not in str(program)
+    (kernel,) = [one.params["jaxpr"] for one in program.eqns if one.primitive.name == "pallas_call"]
+    writes = ("WriteEffect", "AccumEffect")
+    return {effect.input_index for effect in kernel.effects if type(effect).__name__ in writes}
 
 
 def _with_zeros(answer: Callable) -> Callable:
@@ -110,6 +124,10 @@ def masked_in_jax(answer: Any) -> Callable:
                 "In a kernel, the blocks and k are no numbers yet: compute with jnp and lax, and "
                 f"decide with jnp.where instead of `if`. JAX says: {said}"
             ) from None
+        except TypeError as error:
+            if "immutable" in str(error) or "item assignment" in str(error):
+                raise Refused(IMMUTABLE) from None
+            raise
         if returned is None:
             return np.zeros_like(x), np.zeros_like(w)
         if not isinstance(returned, tuple | list) or len(returned) != 2:

@@ -27,7 +27,7 @@
 # Where do the NaN come from?
 #
 # So far, Google's compiler has written the program for the matrix unit.
-# In this lesson you write it, in **Pallas**, the part of JAX in which people write their own kernels for TPUs.
+# In this lesson you write it, in **Pallas**, the part of JAX for kernels of one's own.
 #
 # ## What you will be able to do
 #
@@ -36,7 +36,7 @@
 # - keep a kernel right where no block divides the matrix.
 #
 # You need the lessons *A product in a grid* and *What the compiler makes of a layer*.
-# No kernel of this lesson ran on a TPU: an interpreter runs them on your CPU, and Google's compiler compiles one for a TPU v5e.
+# No kernel of this lesson ran on a TPU: an interpreter runs them on your CPU, and Google's compiler compiles one.
 
 # %% tags=["setup"]
 # The setup cell: written by labkit build.
@@ -92,8 +92,8 @@ nan_guess = predict("tpu.nan_left_over", 0, "results")
 # ### By hand
 #
 # We multiply x[4, 4] by w[4, 4], in blocks of 2 x 2.
-# The result y has 2 x 2 blocks as well, and each of them is a sum of two products of blocks, like a number of y is a sum of products of numbers.
-# The block of y in its upper right corner, for instance, is
+# The result y has 2 x 2 blocks as well, each a sum of two products of blocks.
+# The block in its upper right corner, for instance, is
 #
 # ```
 # y(0,1) = x(0,0) w(0,1) + x(0,1) w(1,1)
@@ -170,8 +170,8 @@ def tiled(step, blocks, interpret=True):
 # %% [markdown]
 # ### The step
 #
-# A step gets **references** to its blocks: `x[...]` reads the whole block of x, and `y[...] = ...` writes that of y.
-# Behind the blocks comes the scratch memory, here `total`.
+# A step gets **references** to its blocks: `x[...]` reads that of x, and `y[...] = ...` writes that of y.
+# The last reference is the scratch memory, here `total`.
 # `pl.program_id(2)` is k, and `pl.num_programs(2)` says how many values k takes.
 #
 # Take one number of y and K = 6 in blocks of 2, so that k runs from 0 to 2.
@@ -184,8 +184,7 @@ def tiled(step, blocks, interpret=True):
 # 2   12                12 + 1 = 13     13
 # ```
 #
-# Nobody clears `total` between two blocks of y, so the first step along k must.
-# And only the last step knows the whole sum, so it stores it.
+# Nobody clears `total` between two blocks of y, so the first step along k must, and only the last step knows the whole sum.
 # What happens in some steps only is put into a function below `@pl.when(condition)`:
 #
 # ```
@@ -275,7 +274,7 @@ def sum_in_y(x, w, y, total):
     y[...] = (y[...] + part).astype(y.dtype)  # rounded in every step
 
 
-x, w = whole_numbers(16, 2048), whole_numbers(2048, 128)
+x, w = sums = whole_numbers(16, 2048), whole_numbers(2048, 128)
 exact = np.asarray(x, int) @ np.asarray(w, int)
 errors = []
 for step in (matmul_step, sum_in_y):
@@ -420,7 +419,7 @@ print(f"equal in {int((y == exact.astype(y.dtype)).sum())} of {y.size} results")
 # ### Outside
 #
 # Pallas is part of JAX: `jax.experimental.pallas`, described in [JAX's own pages](https://docs.jax.dev/en/latest/pallas/index.html), which also have a [matrix product for TPUs](https://docs.jax.dev/en/latest/pallas/tpu/matmul.html).
-# With JAX come kernels that people use, such as `jax.experimental.pallas.ops.tpu.splash_attention`; we looked at its source, and ran none of them.
+# With JAX come kernels that people use, such as `jax.experimental.pallas.ops.tpu.splash_attention`; we ran none of them.
 # `interpret=pltpu.InterpretParams()` is another interpreter, which also simulates the TPU's memories; the next lesson uses it.
 #
 # ## Quiz

@@ -28,6 +28,11 @@ def index_remembered(i, j, k):
     return LAST.setdefault((i, j), ((i, k), (k, j), (i, j)))
 
 
+def index_counts_up(i, j, k):
+    i += 1
+    return (i, k), (k, j), (i, j)
+
+
 def index_by_torch(i, j, k):
     import torch
 
@@ -105,6 +110,18 @@ def step_added_again(x, w, y, total):
     y[...] = (total[...] + dot(x, w)).astype(y.dtype)
 
 
+def step_clears_x(x, w, y, total):
+    k = pl.program_id(2)
+
+    @pl.when(k == 0)
+    def begin():
+        total[...] = jnp.zeros_like(total)
+
+    total[...] += dot(x, w)
+    x[...] = jnp.zeros_like(x)
+    y[...] = total[...].astype(y.dtype)
+
+
 def step_by_torch(x, w, y, total):
     import torch
 
@@ -138,9 +155,17 @@ mask_up_to_K = edited(
 )
 mask_rows = edited("mask_rows", "x.shape, 1)", "x.shape, 0)")
 mask_inside = edited("mask_inside", RETURN, "jnp.where(column < K, 0, x), jnp.where(row < K, 0, w)")
-mask_in_numpy = edited(
-    "mask_in_numpy", RETURN, "np.where(column < K, x, 0), np.where(row < K, w, 0)"
-)
+
+
+def mask_in_numpy(x, w, k, K):
+    inside = k * x.shape[1] + np.arange(x.shape[1]) < K
+    return np.where(inside, x, 0), np.where(inside[:, None], w, 0)
+
+
+def mask_in_place(x, w, k, K):
+    bk = x.shape[1]
+    x[:, bk - 1] = 0
+    return x, w
 
 
 def mask_by_torch(x, w, k, K):
@@ -167,6 +192,7 @@ PLANTED = {
         (index_flat, "A block has a row and a column"),
         (index_two, "Return three pairs"),
         (index_remembered, "something is kept from one call"),
+        (index_counts_up, "changes its input"),
         (index_by_torch, "torch"),
     ],
     "tpu.matmul_step": [
@@ -178,6 +204,7 @@ PLANTED = {
         (step_added_again, "The last step's product counts twice"),
         (step_never_zero, "whatever was there before"),
         (step_never_stored, "some block of y was never written"),
+        (step_clears_x, "changes its input"),
         (step_by_torch, "torch"),
     ],
     "tpu.mask_k": [
@@ -189,6 +216,7 @@ PLANTED = {
         (mask_rows, "The rows of x are masked"),
         (mask_inside, "the wrong way round"),
         (mask_in_numpy, "no numbers yet"),
+        (mask_in_place, "changes its input"),
         (mask_by_torch, "torch"),
     ],
 }
