@@ -7,6 +7,7 @@ The flags and the text belong to no promised interface: another libtpu may write
 """
 
 import re
+from math import prod
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ SLOTS = 4  # bundles behind a branch that run whether it is taken or not
 _BUNDLE = re.compile(r" *(?:0x)?([0-9a-f]+) +(LB|LH|LE|PB|PF|CT)?:(?: |$)")
 _BRANCH = re.compile(r"sbr\.rel \([^)]*\) target bundleno = (\d+) \([^)]*\), region = (\d+)")
 _EMPTY = re.compile(r"Start/End empty region (\d+)")
+_ALLOCATION = re.compile(r"#allocation.*space=vmem, size = (0x[0-9a-f]+).*tag = '([^']*)'")
 _BOUNDS = re.compile(r"^iteration_bounds: \(([\d, ]+)\)", re.MULTILINE)
 
 
@@ -26,6 +28,8 @@ class KernelBundles(NamedTuple):
     bundles: int  # all that were written
     step: int  # the fewest in a step that multiplies: what it may skip is left out
     steps: int  # of the grid
+    vmem: int  # bytes in VMEM that the kernel asks for: blocks and scratch
+    spilled: int  # bytes in VMEM that the compiler adds, for what its registers do not hold
 
     @property
     def cycles(self) -> int:
@@ -46,13 +50,18 @@ def kernels_in(folder: Path) -> list[KernelBundles]:
 
     Raises ValueError for a text that cannot be read.
     """
-    texts = [path.read_text("utf-8") for path in sorted(folder.glob("*-final_bundles.txt"))]
-    found = [read(text) for text in texts if "custom-call(" in text.partition("entry bundle")[2]]
+    found = []
+    for path in sorted(folder.glob("*-final_bundles.txt")):
+        text = path.read_text("utf-8")
+        if "custom-call(" in text.partition("entry bundle")[2]:
+            program = re.sub(r"\d+-final_bundles.txt$", "", path.name)
+            memory = [*folder.glob(f"{program}*-post-bundle-packing-post-ra.txt")]
+            found.append(read(text, memory[0].read_text("utf-8") if memory else ""))
     return sorted(found)
 
 
-def read(text: str) -> KernelBundles:
-    """The kernel of one `final_bundles.txt`.
+def read(text: str, memory: str = "") -> KernelBundles:
+    """The kernel of one `final_bundles.txt`, with the text in which its memory is laid out.
 
     A step is the body of the kernel's loop, without each stretch that a branch can skip and in
     which nothing is multiplied. A kernel whose grid has one step has no such loop: all counts.
@@ -63,12 +72,13 @@ def read(text: str) -> KernelBundles:
         said = "The compiler's dump holds no bundles that can be read: its text has changed"
         raise ValueError(f"{said}. Compile without bundles, or with libtpu 0.0.20.")
     bounds = _BOUNDS.search(text)
-    steps = 1
-    for bound in bounds[1].split(",") if bounds else ():
-        steps *= int(bound)
+    steps = prod(int(bound) for bound in bounds[1].split(",")) if bounds else 1
     body = _loop(lines) if steps > 1 else range(len(lines))
     step = len(body) - len(_skipped(lines, body))
-    return KernelBundles(head[1], len(lines), step, steps)
+    sizes = [(tag, int(size, 16)) for size, tag in _ALLOCATION.findall(memory)]
+    asked = sum(size for tag, size in sizes if tag.startswith(("operand", "scratch")))
+    spilled = sum(size for tag, size in sizes if tag.startswith("spilled"))
+    return KernelBundles(head[1], len(lines), step, steps, asked, spilled)
 
 
 def _bundles(text: str) -> list[str]:

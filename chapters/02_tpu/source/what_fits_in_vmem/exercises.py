@@ -1,27 +1,100 @@
-"""The exercises of lesson 02_tpu/7. TO WRITE: what they are about."""
+"""The exercises of the lesson: what a kernel needs in VMEM, and what it copies.
+
+Dense: a case or a wrong idea is a row, to be held against the others.
+"""
 
 import numpy as np
 
-from labkit.checks.lesson_files import LIBRARIES, cases_of, exercise
+from labkit.checks.lesson_files import LIBRARIES, by_own_name, cases_of, exercise
+from labkit_lessons.tpu.what_fits_in_vmem.wrong import hbm_bytes as wrong_traffic
+from labkit_lessons.tpu.what_fits_in_vmem.wrong import vmem_bytes as wrong_memory
+
+FORBIDDEN = (*LIBRARIES, "labkit.tpu")
+
+# tpu.vmem_bytes: bm, bk, bn [n], bytes of a number -> bytes [n]
+
+CHOICES = {  # how many choices, bytes of a number, largest size
+    "prime": (7, 2, 1000),
+    "one choice": (1, 4, 1000),
+    "two choices": (2, 1, 1000),
+    "ragged": (13, 2, 500),
+    "large blocks": (40, 4, 30_000),
+}
 
 
-def numbers(rng: np.random.Generator, size: int) -> tuple[np.ndarray]:
-    """TO WRITE: data that part every two ideas. Here x [size], float64 of both signs."""
-    return (rng.normal(size=size),)
+def block_sizes(rng: np.random.Generator, n: int, itemsize: int, largest: int) -> tuple:
+    """Three sizes for each of n choices, all different."""
+    bm, bk, bn = rng.choice(np.arange(1, largest), (3, n), replace=False)
+    return bm, bk, bn, itemsize
 
 
-double = exercise(
-    "tpu.what_fits_in_vmem_double",
-    oracle=lambda x: 2 * x,
-    cases=cases_of(
-        {"prime": (7,), "one element": (1,), "two": (2,), "ragged": (33,), "more": (64,)},
-        numbers,
+def vmem(bm, bk, bn, itemsize):
+    """Two places for what is copied, one for the sum."""
+    x, w, y = itemsize * bm * bk, itemsize * bk * bn, itemsize * bm * bn
+    bias = 4 * bn
+    return 2 * (x + w + y + bias) + 4 * bm * bn
+
+
+vmem_bytes = exercise(
+    "tpu.vmem_bytes",
+    oracle=vmem,
+    cases=cases_of(CHOICES, block_sizes),
+    wrong=by_own_name(
+        wrong_memory.one_place,
+        wrong_memory.total_twice,
+        wrong_memory.y_once,
+        wrong_memory.no_bias,
+        wrong_memory.bias_small,
+        wrong_memory.total_small,
+        wrong_memory.no_total,
+        wrong_memory.in_32_bits,
     ),
-    wrong={  # TO WRITE: at least four, each right on some shape or on special data
-        "unchanged": lambda x: x,
-    },
-    forbidden=LIBRARIES,
-    outputs=("doubled",),
+    outputs=("bytes",),
+    forbidden=FORBIDDEN,
 )
 
-EXERCISES = [double]
+# tpu.hbm_bytes: M, K, N, blocks [n], bytes of a number -> bytes [n]
+
+PRODUCTS = {  # how many choices, bytes of a number, what the sides are multiplied by
+    "prime": (7, 2, 1),
+    "one choice": (1, 4, 1),
+    "two choices": (2, 1, 3),
+    "ragged": (13, 2, 1),
+    "large matrices": (11, 4, 64),
+}
+
+
+def products(rng: np.random.Generator, n: int, itemsize: int, times: int) -> tuple:
+    """Sizes with many divisors, and n choices of blocks among these, two at least along K."""
+    M, K, N = (times * size for size in (5040, 7560, 10080))
+    sides = []
+    for size in (M, K, N):
+        divisors = [d for d in range(2, size // 2 + 1) if size % d == 0]
+        sides.append(rng.choice(divisors, n, replace=False))
+    return M, K, N, *sides, itemsize
+
+
+def traffic(M, K, N, bm, bk, bn, itemsize):
+    """x once for each column of y's blocks, w once for each row, y once."""
+    columns, rows = N // bn, M // bm
+    return itemsize * (M * K * columns + K * N * rows + M * N)
+
+
+hbm_bytes = exercise(
+    "tpu.hbm_bytes",
+    oracle=traffic,
+    cases=cases_of(PRODUCTS, products),
+    wrong=by_own_name(
+        wrong_traffic.each_once,
+        wrong_traffic.swapped,
+        wrong_traffic.y_each_step,
+        wrong_traffic.numbers,
+        wrong_traffic.no_y,
+        wrong_traffic.by_bk,
+        wrong_traffic.in_32_bits,
+    ),
+    outputs=("bytes",),
+    forbidden=FORBIDDEN,
+)
+
+EXERCISES = [vmem_bytes, hbm_bytes]

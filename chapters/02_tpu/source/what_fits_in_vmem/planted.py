@@ -1,45 +1,123 @@
-"""Wrong answers of lesson 02_tpu/7, written as a learner would, and what each must be told.
+"""Wrong answers of the lesson, written as a learner would, and what each must be told."""
 
-Each is a whole function, or a named edit of the lesson's solution (tests/exercises/edits.py).
-"""
+from functools import partial
 
 import numpy as np
 
+from tests.exercises.edits import edit, solution
 
-def unchanged(x):
-    return x
+# --- tpu.vmem_bytes
+
+memory = solution("tpu.vmem_bytes")
+edited = partial(edit, "tpu.vmem_bytes")
+memory_once = edited("memory_once", "2 * copied", "copied")
+memory_all_twice = edited("memory_all_twice", "2 * copied + 4", "2 * copied + 8")
+memory_without_bias = edited("memory_without_bias", " + 4 * bn\n", "\n")
+memory_small_bias = edited("memory_small_bias", " + 4 * bn\n", " + itemsize * bn\n")
+memory_small_total = edited("memory_small_total", "+ 4 * bm * bn", "+ itemsize * bm * bn")
+memory_without_total = edited("memory_without_total", " + 4 * bm * bn", "")
+memory_in_place = edited(
+    "memory_in_place", "copied = ", "bm *= 1 + 0 * bk; bn += 0; bk[...] = 2 * bk; copied = "
+)
+KEPT = {}
 
 
-def in_place(x):
-    x *= 2
-    return x
+def memory_y_once(bm, bk, bn, itemsize):
+    return memory(bm, bk, bn, itemsize) - itemsize * bm * bn
 
 
-def by_torch(x):
+def memory_in_int32(bm, bk, bn, itemsize):
+    return memory(bm, bk, bn, itemsize).astype(np.int32)
+
+
+def memory_remembered(bm, bk, bn, itemsize):
+    return KEPT.setdefault((len(bm), itemsize), memory(bm, bk, bn, itemsize)).copy()
+
+
+def memory_by_torch(bm, bk, bn, itemsize):
     import torch
 
-    return (2 * torch.from_numpy(x)).numpy()
+    return torch.from_numpy(memory(bm, bk, bn, itemsize)).numpy()
 
 
-def by_sum(x):
-    return x + x
+def memory_in_floats(bm, bk, bn, itemsize):
+    return [int(one) for one in memory(bm, bk, bn, itemsize)]
 
 
-# TO WRITE: at least four, each with a diagnosis of its own, whose words stand in no other's.
+# --- tpu.hbm_bytes
+
+traffic = solution("tpu.hbm_bytes")
+edited = partial(edit, "tpu.hbm_bytes")
+traffic_swapped = edited(
+    "traffic_swapped", "(N // bn)", "(M // bm)", ("K * N * (M // bm)", "K * N * (N // bn)")
+)
+traffic_y_always = edited("traffic_y_always", "y = M * N", "y = M * N * (K // bk)")
+traffic_numbers = edited("traffic_numbers", "itemsize * (x + w + y)", "x + w + y")
+traffic_without_y = edited("traffic_without_y", "x + w + y", "x + w")
+traffic_once = edited("traffic_once", "x + w + y", "0 * bm + M * K + K * N + y")
+traffic_by_k = edited("traffic_by_k", "(N // bn)", "(K // bk)", ("(M // bm)", "(K // bk)"))
+
+
+def traffic_in_int32(M, K, N, bm, bk, bn, itemsize):
+    return traffic(M, K, N, bm, bk, bn, itemsize).astype(np.int32)
+
+
+def traffic_in_place(M, K, N, bm, bk, bn, itemsize):
+    result = traffic(M, K, N, bm, bk, bn, itemsize)
+    bk += 1
+    return result
+
+
+def traffic_remembered(M, K, N, bm, bk, bn, itemsize):
+    return KEPT.setdefault((M, len(bm)), traffic(M, K, N, bm, bk, bn, itemsize)).copy()
+
+
+def traffic_by_torch(M, K, N, bm, bk, bn, itemsize):
+    import torch
+
+    return torch.from_numpy(traffic(M, K, N, bm, bk, bn, itemsize)).numpy()
+
+
+def traffic_by_steps(M, K, N, bm, bk, bn, itemsize):
+    steps = (M // bm) * (K // bk) * (N // bn)
+    return itemsize * (steps * (bm * bk + bk * bn) + M * N)
+
+
 PLANTED = {
-    "tpu.what_fits_in_vmem_double": [
-        (unchanged, "the factor 2 is missing"),
-        (in_place, "changes its input"),
-        (by_torch, "torch"),
+    "tpu.vmem_bytes": [
+        (memory_y_once, "y has one place"),
+        (memory_all_twice, "total has two places"),
+        (memory_without_bias, "The bias is missing"),
+        (memory_small_bias, "The bias counts with itemsize"),
+        (memory_small_total, "total counts with itemsize"),
+        (memory_without_total, "total is missing"),
+        (memory_once, "Each block has one place"),
+        (memory_in_int32, "counted in 32 bits"),
+        (memory_remembered, "something is kept from one call"),
+        (memory_in_place, "changes its input"),
+        (memory_by_torch, "torch"),
+    ],
+    "tpu.hbm_bytes": [
+        (traffic_swapped, "x and w are swapped"),
+        (traffic_y_always, "y is copied in every step"),
+        (traffic_numbers, "These are numbers"),
+        (traffic_without_y, "The result is missing"),
+        (traffic_once, "Each matrix is copied once"),
+        (traffic_by_k, "copied K / bk times"),
+        (traffic_in_int32, "counted in 32 bits"),
+        (traffic_remembered, "something is kept from one call"),
+        (traffic_in_place, "changes its input"),
+        (traffic_by_torch, "torch"),
     ],
 }
 
-# TO WRITE: inputs on which a wrong answer is right, where it is right on none of the cases.
+ONE = np.array([3])
 RIGHT_ON = {
-    unchanged: (np.zeros(1),),
+    memory_remembered: (ONE, ONE, ONE, 9),
+    traffic_remembered: (6, 6, 6, ONE, ONE, ONE, 2),
 }
 
-# TO WRITE: right answers of another kind, which pass.
 ALSO_RIGHT = {
-    "tpu.what_fits_in_vmem_double": [by_sum],
+    "tpu.vmem_bytes": [memory_in_floats],
+    "tpu.hbm_bytes": [traffic_by_steps],
 }
