@@ -55,23 +55,22 @@ vmem_bytes = exercise(
 
 # tpu.hbm_bytes: M, K, N, blocks [n], bytes of a number -> bytes [n]
 
-PRODUCTS = {  # how many choices, bytes of a number, what the sides are multiplied by
-    "prime": (7, 2, 1),
-    "one choice": (1, 4, 1),
-    "two choices": (2, 1, 3),
-    "ragged": (13, 2, 1),
-    "large matrices": (11, 4, 64),
+PRODUCTS = {  # how many choices, bytes of a number, the sizes, which have many divisors
+    "prime": (7, 2, 5040, 7560, 10080),
+    "one choice": (1, 4, 5040, 10080, 7560),
+    "two choices": (2, 1, 3465, 4725, 10395),
+    "ragged": (13, 2, 15015, 7560, 17325),
+    "large matrices": (11, 4, 322_560, 483_840, 645_120),
 }
 
 
-def products(rng: np.random.Generator, n: int, itemsize: int, times: int) -> tuple:
-    """Sizes with many divisors, and n choices of blocks among these, two at least along K."""
-    M, K, N = (times * size for size in (5040, 7560, 10080))
+def products(rng: np.random.Generator, n: int, itemsize: int, *sizes: int) -> tuple:
+    """The sizes, and n choices of blocks among their divisors, two at least along K."""
     sides = []
-    for size in (M, K, N):
+    for size in sizes:
         divisors = [d for d in range(2, size // 2 + 1) if size % d == 0]
         sides.append(rng.choice(divisors, n, replace=False))
-    return M, K, N, *sides, itemsize
+    return *sizes, *sides, itemsize
 
 
 def traffic(M, K, N, bm, bk, bn, itemsize):

@@ -206,7 +206,7 @@ except TPUOutOfMemory as error:
 # y    4 x 4     1                       16
 # ```
 #
-# (A block is not copied again if the next step needs the same one. Along k it never does, as long as there are at least two blocks.)
+# Only a block that the next step needs again is not copied again; with two blocks or more along K, this happens to no block of x or w.
 #
 # **Exercise `tpu.hbm_bytes`**: compute the bytes that are copied, for n choices of blocks that divide M, K and N, with at least two blocks along K.
 # Leave out the bias.
