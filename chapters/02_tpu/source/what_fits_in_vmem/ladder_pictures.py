@@ -16,7 +16,8 @@ def ladder(rows: Sequence[Sequence], library: int) -> None:
     axes.axhline(library, color=INK, linewidth=1, linestyle="--", label="XLA's estimate of its own")
     axes.set_yscale("log")
     axes.set_ylabel("cycles, at least")
-    axes.set_xticks(range(len(rows)), [row[0].strip("()").replace(", ", " x ") for row in rows])
+    names = [row[0].strip("()").replace(", ", " x ") for row in rows]
+    axes.set_xticks(range(len(rows)), names, fontsize=8)
     axes.set_xlabel("blocks: bm x bk x bn")
     axes.legend(frameon=False, fontsize=8)
     parts = [f"{row[0]}: {row[1]:,}, {row[2]:,} and {row[3]:,}" for row in rows]

@@ -48,8 +48,6 @@
 # And how many times as many bytes come from HBM with blocks of 128 x 128 numbers as with 512 x 512?
 
 # %%
-from functools import partial
-
 import numpy as np
 
 from labkit import check, figures, hint, predict, quiz
@@ -164,7 +162,7 @@ except TPUOutOfMemory as error:
     print(str(error).replace(". ", ".\n"))
 
 # %% [markdown]
-# The kernel misses VMEM by 8 KiB, as predicted: 16 MiB for the large blocks, and 8 KiB for two places of the bias.
+# As predicted, the kernel needs 8 KiB more than it gets: 16 MiB for the large blocks and the sum, and 8 KiB for two places of the bias.
 # <!-- holds: over == 8 * 1024 == 2 * 4 * 1024 -->
 # With bk = 512, it fits.
 # <!-- holds: rows[4][1] + rows[4][3] < 16 * 2**20 -->
@@ -250,8 +248,8 @@ ladder_pictures.ladder(rows, library)
 # <!-- holds: kernels[0].step == 140 and 8 * 128 * 128 / (4 * 128**2) == 2 -->
 # With larger blocks this disappears, and at 512 only HBM is above the matrix units, by 6 %.
 # <!-- holds: round(100 * (rows[3][3] / units - 1)) == 6 and rows[3][1] < units -->
-# With the largest that fit, nothing is: as far as these bounds can tell, the matrix units set the pace.
-# <!-- holds: rows[4][4] == units -->
+# With the largest that fit, nothing is: as far as these bounds can tell, the matrix units set the pace, and the 106,304 bundles have to wait for them.
+# <!-- holds: rows[4][4] == units and rows[4][1] == 106_304 < units -->
 # XLA expects 143,032 cycles of its own program.
 # <!-- holds: library == 143_032 -->
 # Whether our kernel would beat it on a chip, a lower bound cannot say.
@@ -312,7 +310,7 @@ figures.guesses(results)
 #
 # ## Recap
 #
-# **The rule to keep: a kernel needs each block twice and its scratch once, at most 16 MiB of VMEM by default on a v5e; larger bm and bn save bytes, and below 545 of them per cycle HBM keeps up.**
+# **The rule to keep: a kernel needs each block twice and its scratch once, at most 16 MiB of VMEM by default on a v5e; larger bm and bn save bytes, and HBM keeps up with the matrix units below 545 bytes for each of their cycles.**
 # <!-- holds: over == 8 * 1024 and round(bytes_per_cycle) == 545 -->
 #
 # Try it on matrices [4096, 4096] with blocks (256, 512, 256) and (512, 512, 512).

@@ -41,7 +41,7 @@ def test_the_bounds(lesson):
         copied = 2 * 2048**2 * (2048 // bn + 2048 // bm + 1)
         assert row[3] == pytest.approx(copied / 819e9 * 197e12 / (2 * 4 * 128**2), rel=1e-3)
         assert row[4] == max(row[1:4])
-    _said, other = lesson.again(LADDER, hbm_bytes=lambda *given: 0 * given[3] + 545e9)
+    _said, other = lesson.again(LADDER, hbm_bytes=lambda *given, itemsize: 0 * given[3] + 545e9)
     assert other["rows"][0][3] == pytest.approx(1e9, rel=1e-3)
 
 
@@ -75,3 +75,9 @@ def test_the_rule_on_larger_matrices(lesson):
     small, large = lesson.namespace["per_cycle"]
     by_hand = [2 * 4096**2 * (2 * 4096 // side + 1) / 4096**3 * 65_536 for side in (256, 512)]
     assert [small, large] == pytest.approx(by_hand)
+
+
+def test_without_the_compiler_it_says_the_same(lesson, monkeypatch):
+    monkeypatch.setenv("LABKIT_TPU_COMPILER", "off")
+    for words in (MEMORY, TOO_LARGE, LADDER):
+        assert lesson.again(words)[0] == lesson.printed[lesson.cell(words)]
