@@ -1,6 +1,8 @@
 """A tiled matrix product in Pallas: its grid, blocks and memory, and the step of a dense layer.
 
 Lessons a_kernel_of_your_own and what_fits_in_vmem.
+
+Dense: a call of Pallas says grid, blocks and memory in one place.
 """
 
 from collections.abc import Callable

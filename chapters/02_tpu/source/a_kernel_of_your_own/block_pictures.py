@@ -4,6 +4,8 @@
     ragged(300, 128)  blocks along K, of which the last hangs over the edge
 
 Lesson a_kernel_of_your_own shows them.
+
+Dense: a call draws one shape, and its arguments are places.
 """
 
 from itertools import product

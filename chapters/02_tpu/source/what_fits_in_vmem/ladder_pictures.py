@@ -1,4 +1,7 @@
-"""The picture of three lower bounds for each choice of blocks, in lesson what_fits_in_vmem."""
+"""The picture of three lower bounds for each choice of blocks, in lesson what_fits_in_vmem.
+
+Dense: a call draws one shape, and its arguments are places.
+"""
 
 from collections.abc import Sequence
 

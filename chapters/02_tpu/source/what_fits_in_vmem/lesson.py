@@ -11,7 +11,7 @@
 #   labkit:
 #     title: What fits in VMEM
 #     number: 8
-#     minutes: 49
+#     minutes: 42
 #     needs: [jax]
 #     able: say before compiling whether a kernel fits on the chip, bound its cycles from below, and find a copy that nobody waits for
 #     runs_on: a snapshot of the answers of Google's TPU compiler; any CPU, by Pallas' interpreter

@@ -1,4 +1,7 @@
-"""Wrong ideas of tpu.mask_k."""
+"""Wrong ideas of tpu.mask_k.
+
+Dense: an idea is a row, to be held against the others.
+"""
 
 import numpy as np
 

@@ -1,4 +1,7 @@
-"""Wrong ideas of tpu.matmul_step, in NumPy: what each leaves of the products of the blocks."""
+"""Wrong ideas of tpu.matmul_step, in NumPy: what each leaves of the products of the blocks.
+
+Dense: an idea is a row, to be held against the others.
+"""
 
 import numpy as np
 

@@ -1,4 +1,7 @@
-"""Wrong ideas of tpu.vmem_bytes."""
+"""Wrong ideas of tpu.vmem_bytes.
+
+Dense: an idea is a row, to be held against the others.
+"""
 
 import numpy as np
 
