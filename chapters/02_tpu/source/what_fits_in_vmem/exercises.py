@@ -1,4 +1,4 @@
-"""The exercises of the lesson: what a kernel needs in VMEM, and what it copies.
+"""The exercises of the lesson: what a kernel needs in VMEM, what it copies, and its own copies.
 
 Dense: a case or a wrong idea is a row, to be held against the others.
 """
@@ -6,6 +6,8 @@ Dense: a case or a wrong idea is a row, to be held against the others.
 import numpy as np
 
 from labkit.checks.lesson_files import LIBRARIES, by_own_name, cases_of, exercise
+from labkit_lessons.tpu.what_fits_in_vmem import judging, solutions
+from labkit_lessons.tpu.what_fits_in_vmem.wrong import double_by_hand as wrong_copies
 from labkit_lessons.tpu.what_fits_in_vmem.wrong import hbm_bytes as wrong_traffic
 from labkit_lessons.tpu.what_fits_in_vmem.wrong import vmem_bytes as wrong_memory
 
@@ -96,4 +98,33 @@ hbm_bytes = exercise(
     forbidden=FORBIDDEN,
 )
 
-EXERCISES = [vmem_bytes, hbm_bytes]
+# tpu.double_by_hand: x[M, N] in HBM -> y[M, N] in HBM
+
+SHAPES = {
+    "prime": (3, 7),
+    "one number": (1, 1),
+    "ragged": (5, 2),
+    "a row": (1, 13),
+    "many": (8, 16),
+}
+
+double_by_hand = exercise(
+    "tpu.double_by_hand",
+    oracle=lambda x: 2 * x,
+    cases=cases_of(SHAPES, lambda rng, M, N: (rng.uniform(-3, 3, (M, N)).astype(np.float32),)),
+    wrong=by_own_name(
+        wrong_copies.copied,
+        wrong_copies.four_times,
+        wrong_copies.squared,
+        wrong_copies.two_more,
+        wrong_copies.halved,
+    ),
+    outputs=("y",),
+    forbidden=("torch", "tensorflow", "scipy"),
+    adapter=judging.by_hand,
+    plain=judging.plain,
+    fallback=solutions.double_by_hand,
+    plain_python=True,
+)
+
+EXERCISES = [vmem_bytes, hbm_bytes, double_by_hand]

@@ -11,9 +11,9 @@
 #   labkit:
 #     title: What fits in VMEM
 #     number: 8
-#     minutes: 42
+#     minutes: 56
 #     needs: [jax]
-#     able: say before compiling whether a kernel fits on the chip, bound its cycles from below, and find a copy that nobody waits for
+#     able: say before compiling whether a kernel fits on the chip, bound its cycles from below, and write copies of your own that somebody waits for
 #     runs_on: a snapshot of the answers of Google's TPU compiler; any CPU, by Pallas' interpreter
 # ---
 
@@ -31,7 +31,7 @@
 #
 # - say before compiling whether a kernel fits into VMEM;
 # - bound its cycles from below, in three ways;
-# - find a copy that nobody waits for.
+# - copy by yourself, and find a copy that nobody waits for.
 #
 # You need the lesson *A kernel of your own*.
 # No kernel of this lesson ran on a TPU: Google's compiler compiled them, and an interpreter runs one on your CPU.
@@ -99,7 +99,7 @@ bytes_guess = predict("tpu.bytes_of_128", 16, "times")
 #
 # **Exercise `tpu.vmem_bytes`**: compute the bytes for n choices of blocks at once.
 # `itemsize` is the bytes of a number of x, w and y; those of b and total have 4.
-# In this lesson's exercises, arrays are NumPy arrays, also those that you return, and `check` takes no other library.
+# In this exercise and the next, arrays are NumPy arrays, also those that you return, and `check` takes no other library.
 
 
 # %% tags=["exercise:tpu.vmem_bytes"]
@@ -283,6 +283,31 @@ print(f"eager    {right} of 1,024 are right, and it says: {races}")
 # A chip is somewhere in between, so a test of the numbers may pass by luck.
 # With `detect_races=True`, the interpreter reports the fault although the numbers are right: a read and a write of the same block, between which nobody waits.
 #
+# **Exercise `tpu.double_by_hand`**: write a kernel that doubles x without a fault.
+# Now y lies in HBM, too, so that two copies are needed, with a semaphore each: `arrived` for the one into `block`, and `left` for the one out of it.
+# Wait for each copy before its numbers are used, and before the kernel ends.
+# `check` runs it with copies that arrive only when somebody waits, and takes no library but JAX and NumPy.
+
+
+# %% tags=["exercise:tpu.double_by_hand"]
+def double_by_hand(x, y, block, arrived, left):
+    """x and y in HBM, block in VMEM, all of one shape; two semaphores"""
+    # STUB:
+    # return  # yours
+    # BEGIN SOLUTION
+    come = pltpu.make_async_copy(x, block, arrived)
+    come.start()
+    come.wait()
+    block[...] = 2 * block[...]
+    go = pltpu.make_async_copy(block, y, left)
+    go.start()
+    go.wait()
+    # END SOLUTION
+
+
+double_by_hand = check("tpu.double_by_hand", double_by_hand)
+
+# %% [markdown]
 # ## Explain
 #
 # How good were your guesses?

@@ -3,6 +3,7 @@
 from functools import partial
 
 import numpy as np
+from jax.experimental.pallas import tpu as pltpu
 
 from tests.exercises.edits import edit, solution
 
@@ -83,7 +84,55 @@ def traffic_by_steps(M, K, N, bm, bk, bn, itemsize):
     return itemsize * (steps * (bm * bk + bk * bn) + M * N)
 
 
+# --- tpu.double_by_hand
+
+edited = partial(edit, "tpu.double_by_hand")
+copies_unawaited = edited(
+    "copies_unawaited", "    come.wait()\n", "", ("    go.wait()", "    go.wait()\n    come.wait()")
+)
+copies_left = edited("copies_left", "    go.wait()", "    pass")
+copies_waited_first = edited(
+    "copies_waited_first", "    come.start()\n    come.wait()", "    come.wait()\n    come.start()"
+)
+copies_as_they_were = edited("copies_as_they_were", "2 * block", "1 * block")
+copies_twice = edited("copies_twice", "2 * block", "2 * block[...] + 2 * block")
+copies_squared = edited("copies_squared", "2 * block", "block[...] * block")
+copies_plus = edited("copies_plus", "2 * block", "2 + block")
+copies_into_x = edited("copies_into_x", "(block, y, left)", "(block, x, left)")
+copies_nowhere = edited("copies_nowhere", "(block, y, left)", "(x, block, left)")
+
+
+def copies_by_torch(x, y, block, arrived, left):
+    import torch
+
+    torch.tensor(1)
+    pltpu.make_async_copy(x, block, arrived).start()
+
+
+def copies_by_sum(x, y, block, arrived, left):
+    come = pltpu.make_async_copy(x, block, arrived)
+    come.start()
+    come.wait()
+    numbers = block[...]
+    block[...] = numbers + numbers
+    go = pltpu.make_async_copy(block, y, arrived)
+    go.start()
+    go.wait()
+
+
 PLANTED = {
+    "tpu.double_by_hand": [
+        (copies_unawaited, "reads block while"),
+        (copies_left, "The kernel ends while a copy"),
+        (copies_waited_first, "waits for a copy that was not started"),
+        (copies_as_they_were, "arrive as they were"),
+        (copies_twice, "doubled twice"),
+        (copies_squared, "multiplied by themselves"),
+        (copies_plus, "2 is added"),
+        (copies_into_x, "changes its input"),
+        (copies_nowhere, "nothing was copied there"),
+        (copies_by_torch, "torch"),
+    ],
     "tpu.vmem_bytes": [
         (memory_y_once, "y has one place"),
         (memory_all_twice, "total has two places"),
@@ -120,4 +169,5 @@ RIGHT_ON = {
 ALSO_RIGHT = {
     "tpu.vmem_bytes": [memory_in_floats],
     "tpu.hbm_bytes": [traffic_by_steps],
+    "tpu.double_by_hand": [copies_by_sum],
 }
