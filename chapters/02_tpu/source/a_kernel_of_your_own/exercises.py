@@ -149,7 +149,7 @@ mask_k = exercise(
     outputs=("x", "w"),
     forbidden=FORBIDDEN,
     adapter=judging.masked_in_jax,
-    plain=lambda answer, *inputs: judging.masked_in_jax(answer)(*inputs),
+    plain=lambda answer, *inputs: tuple(np.asarray(one) for one in answer(*inputs)),
     fallback=solutions.mask_k,
     plain_python=True,
 )

@@ -19,18 +19,12 @@ index_like_y = edited("index_like_y", WHOLE, "(i, j), (k, j), (i, j)")
 index_w_by_row = edited("index_w_by_row", WHOLE, "(i, k), (i, j), (i, j)")
 index_y_by_step = edited("index_y_by_step", WHOLE, "(i, k), (k, j), (i, k)")
 index_elements = edited("index_elements", WHOLE, "(2*i, 2*k), (2*k, 2*j), (2*i, 2*j)")
-index_flat = edited("index_flat", WHOLE, "i, j, k")
-index_two = edited("index_two", WHOLE, "(i, k), (k, j)")
-LAST = {}
-
-
-def index_remembered(i, j, k):
-    return LAST.setdefault((i, j), ((i, k), (k, j), (i, j)))
 
 
 def index_counts_up(i, j, k):
+    blocks = (int(i), k), (k, j), (int(i), j)
     i += 1
-    return (i, k), (k, j), (i, j)
+    return blocks
 
 
 def index_by_torch(i, j, k):
@@ -56,8 +50,6 @@ step_stored_first = edited("step_stored_first", "k == last", "k == 0")
 step_times = edited(
     "step_times", "jnp.dot(x[...], w[...], preferred_element_type=jnp.float32)", "x[...] * w[...]"
 )
-step_never_stored = edited("step_never_stored", "k == last", "k == last + 1")
-step_never_zero = edited("step_never_zero", "k == 0", "k == -1")
 
 
 def step_stored_before(x, w, y, total):
@@ -189,9 +181,6 @@ PLANTED = {
         (index_w_by_row, "The block of w depends on i"),
         (index_y_by_step, "The block of y depends on k"),
         (index_elements, "These are places counted in elements"),
-        (index_flat, "A block has a row and a column"),
-        (index_two, "Return three pairs"),
-        (index_remembered, "something is kept from one call"),
         (index_counts_up, "changes its input"),
         (index_by_torch, "torch"),
     ],
@@ -202,8 +191,6 @@ PLANTED = {
         (step_zero_behind, "The first step's product is missing"),
         (step_begins_with_it, "The first step's product counts twice"),
         (step_added_again, "The last step's product counts twice"),
-        (step_never_zero, "whatever was there before"),
-        (step_never_stored, "some block of y was never written"),
         (step_clears_x, "changes its input"),
         (step_by_torch, "torch"),
     ],
@@ -221,7 +208,29 @@ PLANTED = {
     ],
 }
 
-RIGHT_ON = {index_remembered: (np.array([99]), np.array([98]), np.array([97]))}
+Z = np.zeros(1, int)
+NOTHING = np.zeros((2, 2), np.float32)
+RIGHT_ON = {
+    step_stored_before: (NOTHING, NOTHING, (2, 2, 2)),
+    step_zero_behind: (NOTHING, NOTHING, (2, 2, 2)),
+    step_begins_with_it: (NOTHING, NOTHING, (2, 2, 2)),
+    step_added_again: (NOTHING, NOTHING, (2, 2, 2)),
+    mask_inside: (NOTHING, NOTHING, 0, 1),
+    mask_in_place: (NOTHING.copy(), NOTHING, 0, 2),
+    mask_rows: (NOTHING, NOTHING, 0, 1),
+}
+RIGHT_ON |= {
+    one: (Z, Z, Z)
+    for one in (
+        index_x_swapped,
+        index_w_swapped,
+        index_y_swapped,
+        index_like_y,
+        index_w_by_row,
+        index_y_by_step,
+        index_elements,
+    )
+}
 
 ALSO_RIGHT = {
     "tpu.block_indices": [index_as_lists],

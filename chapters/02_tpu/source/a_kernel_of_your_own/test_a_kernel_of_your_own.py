@@ -4,7 +4,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from labkit.checks.items import Refused, Unsolved
 from labkit.tpu import tiled
+from labkit_lessons.tpu.a_kernel_of_your_own import judging
 from tests.notebooks.running import Run
 
 CHECKED = "results are right"
@@ -77,3 +79,29 @@ def test_the_layer_equals_numpy():
 def test_without_the_compiler_it_says_the_same(lesson, monkeypatch):
     monkeypatch.setenv("LABKIT_TPU_COMPILER", "off")
     assert lesson.again(CHECKED)[0] == lesson.printed[lesson.cell(CHECKED)]
+
+
+def test_a_step_that_can_be_right_nowhere_is_told_why():
+    x, w, blocks = np.ones((4, 4), np.float32), np.ones((4, 4), np.float32), (2, 2, 2)
+
+    def adds_to_anything(x, w, y, total):
+        total[...] += jnp.dot(x[...], w[...])
+        y[...] = total[...]
+
+    def stores_nothing(x, w, y, total):
+        total[...] = jnp.dot(x[...], w[...])
+
+    with pytest.raises(Refused, match="whatever was there before"):
+        judging.interpreted(adds_to_anything)(x, w, blocks)
+    with pytest.raises(Refused, match="some block of y was never written"):
+        judging.interpreted(stores_nothing)(x, w, blocks)
+    with pytest.raises(Unsolved):
+        judging.interpreted(lambda x, w, y, total: None)(x, w, blocks)
+
+
+def test_index_maps_of_another_form_are_told_so():
+    steps = [np.arange(3)] * 3
+    with pytest.raises(Refused, match="A block has a row and a column"):
+        judging.for_each_step(lambda i, j, k: (i, j, k))(*steps)
+    with pytest.raises(Refused, match="Return three pairs"):
+        judging.for_each_step(lambda i, j, k: ((i, k), (k, j)))(*steps)

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from labkit_lessons.tpu.what_fits_in_vmem import copies
+from labkit.checks.items import Refused
+from labkit_lessons.tpu.what_fits_in_vmem import copies, judging
 from tests.notebooks.running import Run
 
 MEMORY = "compiler adds"
@@ -81,3 +82,24 @@ def test_without_the_compiler_it_says_the_same(lesson, monkeypatch):
     monkeypatch.setenv("LABKIT_TPU_COMPILER", "off")
     for words in (MEMORY, TOO_LARGE, LADDER):
         assert lesson.again(words)[0] == lesson.printed[lesson.cell(words)]
+
+
+def test_a_kernel_that_would_hang_is_never_run():
+    from jax.experimental.pallas import tpu as pltpu
+
+    x = np.ones((2, 3), np.float32)
+
+    def waits_first(x, y, block, arrived, left):
+        come = pltpu.make_async_copy(x, block, arrived)
+        come.wait()
+        come.start()
+
+    def nowhere(x, y, block, arrived, left):
+        come = pltpu.make_async_copy(x, block, arrived)
+        come.start()
+        come.wait()
+
+    with pytest.raises(Refused, match="was not started"):
+        judging.by_hand(waits_first)(x)
+    with pytest.raises(Refused, match="nothing was copied there"):
+        judging.by_hand(nowhere)(x)
