@@ -10,7 +10,7 @@ from tests.notebooks.running import Run
 MEMORY = "compiler adds"
 TOO_LARGE = "against 16 MiB"
 LADDER = "ladder_pictures.ladder"
-RACE = "arrived"
+RACE = "detect_races"
 
 
 @pytest.fixture(scope="module")
