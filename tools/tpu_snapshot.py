@@ -15,6 +15,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import sys
 import time
 from datetime import date
@@ -36,6 +37,8 @@ NAMES = (
     "bfloat16",
     "what_the_compiler_makes_of_a_layer",
     "what_a_training_step_costs",
+    "a_kernel_of_your_own",
+    "what_fits_in_vmem",
     "what_sharding_sends",
     "what_fills_the_memory",
 )
@@ -46,15 +49,16 @@ HEAVY.append((1024, "v5e:1x1"))  # more than its memory
 LIMIT = 1800  # seconds for one compile
 
 
-def asked(program, topology: str) -> dict:
+def asked(program, topology: str, bundles: bool = False) -> dict:
     """The compiler's answer, without what is not stored: its text, and all but one line of its
     error."""
     start = time.perf_counter()
-    answer = compiler.ask(program, topology, LIMIT)
+    answer = compiler.ask(program, topology, LIMIT, bundles)
     seconds = time.perf_counter() - start
     print(f"{seconds:6.1f} s  {program.title} on {topology}", file=sys.stderr, flush=True)
     if "error" in answer:
-        answer["error"] = answer["error"].partition("\n")[0]
+        said = answer["error"].partition("\n")[0]
+        answer["error"] = re.sub(r' source_(file="[^"]*"|line=\d+)', "", said)
     answer = {"title": program.title, "topology": topology} | answer
     return {name: value for name, value in answer.items() if name not in {"hlo", "source"}}
 
@@ -92,13 +96,11 @@ def light() -> dict:
     made = {}
     asking = ""
 
-    def record(
-        f, shapes, topology="v5e:1x1", *, source="auto", shardings=None, mesh=None, donate=()
-    ):
-        program = trace(f, shapes, shardings, mesh, donate)
+    def record(f, shapes, topology="v5e:1x1", *, source="auto", bundles=False, **cut):
+        program = trace(f, shapes, **cut)
         key = f"{program.fingerprint} {topology}"
-        if key not in made:
-            answer = asked(program, topology)
+        if key not in made or (bundles and not {"kernels", "error"} & made[key].keys()):
+            answer = asked(program, topology, bundles)
             made[key] = summed(answer) if asking in SUMMED else answer
         return compiler.report(made[key] | {"source": "this run"})
 

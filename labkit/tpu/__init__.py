@@ -8,6 +8,8 @@ arguments       What `compile_for_tpu` takes as shapes: each form, the arrays th
                 their names.
 bfloat16        bfloat16, the TPU's number format, in NumPy: rounding, sums, split operands, error
                 bounds.
+bundles         How long a Pallas kernel is: the bundles that the TPU compiler writes when it dumps
+                a program.
 checkpoints     Checkpoints of a training run in TensorFlow: saved whole, and taken over by the same
                 run only.
 compile_worker  The child process in which Google's TPU compiler runs: it may crash or hang, its
@@ -26,6 +28,8 @@ matrix_unit/    The matrix unit of a TPU: its registers, its dataflows, its tile
 models          The chapter's networks in Keras: the course's ConvNet, ResNet-20 and ResNet-50.
 programs        Programs for the TPU compiler, in plain JAX: layers and the course's network.
 snapshot        The committed answers of the compiler, for machines on which it does not run.
+tiled           A tiled matrix product in Pallas: its grid, blocks and memory, and the step of a
+                dense layer.
 tracing         A learner's function, written down: for the compiler as bytes, for the snapshot as a
                 fingerprint.
 train           Train a network of the chapter, on a TPU or on virtual replicas of the CPU, with one

@@ -11,14 +11,17 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib.util import find_spec
 from math import prod
+from pathlib import Path
 
 from labkit.hardware import machine
 from labkit.provenance import Quantity, predicted
+from labkit.tpu import bundles as dumps
 from labkit.tpu import hlo, snapshot, tracing
 from labkit.tpu.compile_worker import versions
 
@@ -45,7 +48,7 @@ class CompilerError(RuntimeError):
 
 
 class TPUOutOfMemory(CompilerError):
-    """The program needs more memory than the TPU has."""
+    """The program needs more memory than the TPU has, or a kernel more VMEM."""
 
 
 def topologies() -> list[str]:
@@ -63,6 +66,7 @@ def compile_for_tpu(
     shardings: Sequence | None = None,
     mesh: Mapping[str, int] | None = None,
     donate: Sequence[int] = (),
+    bundles: bool = False,
 ) -> "Compiled":
     """Compile `f` for a TPU and return what the compiler says about it.
 
@@ -76,6 +80,7 @@ def compile_for_tpu(
     `donate` names the arguments, from 0, whose memory the results may take (donate_argnums); how
     much they do take is `memory["alias"]`.
     `source`: "compiler", "snapshot", or "auto", the compiler where it is installed.
+    With `bundles`, `kernels` says how long each Pallas kernel in `f` is (labkit.tpu.bundles).
 
     Raises ValueError for a topology, shapes, mesh or source that cannot be, TPUOutOfMemory,
     CompilerError, and LookupError where the snapshot does not hold this program.
@@ -90,9 +95,9 @@ def compile_for_tpu(
     _check_mesh(mesh, shardings, topology)
     program = tracing.trace(f, shapes, shardings, mesh, donate)
     if source == "snapshot" or (source == "auto" and not installed()):
-        answer = snapshot.recall(program.fingerprint, topology, program.title)
+        answer = snapshot.recall(program.fingerprint, topology, program.title, bundles)
     else:
-        answer = ask(program, topology, timeout)
+        answer = ask(program, topology, timeout, bundles)
     return report(answer)
 
 
@@ -126,14 +131,36 @@ def installed() -> bool:
     return not switched_off and all(map(find_spec, ("jax", "libtpu")))
 
 
-def ask(program: tracing.TracedProgram, topology: str, timeout: float = PATIENCE) -> dict:
+def ask(
+    program: tracing.TracedProgram,
+    topology: str,
+    timeout: float = PATIENCE,
+    bundles: bool = False,
+) -> dict:
     """What the compiler in a child process says of `program`: its error, or Compiled's fields.
+
+    With `bundles` it also dumps its text, and the kernels in it are read.
 
     Raises CompilerError where the compiler is missing, crashes or takes longer than `timeout` s.
     """
     if not installed():
         said = f"Google's TPU compiler is not here. {snapshot.INSTALL}"
         raise CompilerError(f"{said}; elsewhere use source='snapshot'.")
+    with tempfile.TemporaryDirectory() as folder:
+        environment = os.environ | CHILD
+        if bundles:
+            environment["LIBTPU_INIT_ARGS"] = dumps.flags(Path(folder))
+        answer = _answer_of_child(program, topology, timeout, environment)
+        if bundles and "error" not in answer:
+            answer["kernels"] = dumps.kernels_in(Path(folder))
+    if "hlo" in answer:
+        answer |= hlo.parse(answer["hlo"], program.names)
+    return answer | {"title": program.title, "topology": topology}
+
+
+def _answer_of_child(
+    program: tracing.TracedProgram, topology: str, timeout: float, environment: dict
+) -> dict:
     asked = {
         "topology": topology,
         "shardings": program.shardings,
@@ -142,7 +169,7 @@ def ask(program: tracing.TracedProgram, topology: str, timeout: float = PATIENCE
     }
     request = json.dumps(asked)
     command = [sys.executable, "-P", "-m", "labkit.tpu.compile_worker", request]
-    options = {"capture_output": True, "timeout": timeout, "env": os.environ | CHILD}
+    options = {"capture_output": True, "timeout": timeout, "env": environment}
     try:
         done = subprocess.run(command, input=program.serialise(), **options)
     except subprocess.TimeoutExpired:
@@ -151,10 +178,7 @@ def ask(program: tracing.TracedProgram, topology: str, timeout: float = PATIENCE
         raise CompilerError(f"{said} for {topology}. {more}.") from None
     if done.returncode:
         raise _crash(done)
-    answer = json.loads(done.stdout.splitlines()[-1])
-    if "hlo" in answer:
-        answer |= hlo.parse(answer["hlo"], program.names)
-    return answer | {"title": program.title, "topology": topology}
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def _crash(done: subprocess.CompletedProcess) -> CompilerError:
@@ -185,6 +209,9 @@ def report(answer: dict) -> "Compiled":
         have = f"{used[3]} {used[4]}iB"
         said = f"{title} needs {need}; {topology} has {have}. Take a smaller batch"
         raise TPUOutOfMemory(f"{said} ({source}).")
+    if scoped := re.search(r"Scoped allocation with size .*? by [\d.]+[KMG]?", error):
+        said = f"A kernel of {title} needs more VMEM than {topology} gives it. {scoped[0]}"
+        raise TPUOutOfMemory(f"{said}. Take smaller blocks ({source}).")
     raise CompilerError(f"The compiler refused {title} on {topology}: {error[:500]} ({source})")
 
 
@@ -204,6 +231,7 @@ class Compiled:
     # of the output lies in an argument's place
     memory: dict[str, int]
     hlo: str | None = None  # the optimised program; None from the snapshot
+    kernels: list[dumps.KernelBundles] = field(default_factory=list)  # if asked for: bundles=True
 
     @property
     def estimated_cycles(self) -> int | None:

@@ -51,6 +51,10 @@ def _equation(one: Any, numbers: dict) -> tuple:
     """One step of a program: its primitive, parameters, operands and results."""
     name = one.primitive.name
     wanted = set(one.params)
+    if name == "pallas_call":
+        operands = [_atom(variable, numbers) for variable in one.invars]
+        results = [_atom(variable, numbers) for variable in one.outvars]
+        return name, _kernel(one.params), operands, results
     if name in _CALLS:  # versions name them differently, and give them settings of their own
         name = "call"
         wanted &= {"jaxpr", "call_jaxpr"}
@@ -99,3 +103,29 @@ def _plain(value: Any) -> Any:
 def _is_over_a_mesh(value: Any) -> bool:
     """Is it a sharding, and not over the empty mesh of a program for one device?"""
     return hasattr(value, "spec") and bool(getattr(value, "mesh", None) and value.mesh.axis_names)
+
+
+def _kernel(parameters: dict) -> list:
+    """What of a Pallas kernel counts: its body, grid, blocks with their index maps, and settings.
+
+    Its name, the lines of its source and how it is interpreted do not.
+    """
+    grid = parameters["grid_mapping"]
+    blocks = [
+        (
+            tuple(getattr(size, "block_size", size) for size in one.block_shape),
+            structure_of(one.index_map_jaxpr),
+            str(one.transformed_block_aval),
+        )
+        for one in grid.block_mappings
+    ]
+    settings = parameters["compiler_params"]
+    held = {name: value for name, value in vars(settings).items() if value is not None}
+    aliases = tuple(parameters["input_output_aliases"])
+    return [
+        tuple(grid.grid),
+        blocks,
+        repr(sorted(held.items())),
+        aliases,
+        structure_of(parameters["jaxpr"]),
+    ]

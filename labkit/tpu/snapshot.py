@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from labkit.tpu.bundles import KernelBundles
 from labkit.tpu.hlo import Array, Collective, Op
 
 FILE = Path(__file__).with_name("snapshot.json")
@@ -21,14 +22,15 @@ def stored() -> dict:
     return json.loads(FILE.read_text(encoding="utf-8"))
 
 
-def recall(program: str, topology: str, title: str) -> dict:
+def recall(program: str, topology: str, title: str, bundles: bool = False) -> dict:
     """The stored answer for this very program; LookupError names the near ones.
 
-    `program` is the fingerprint of one, or the name of one that is stored by its name.
+    `program` is the fingerprint of one, or the name of one that is stored by its name. With
+    `bundles`, an answer without its kernels' bundles is none.
     """
     entries = stored()["entries"]
     found = entries.get(f"{program} {topology}")
-    if found is None:
+    if found is None or (bundles and not {"kernels", "error"} & found.keys()):
         raise LookupError(_not_stored(entries, title, topology))
     answer = found | {"source": f"snapshot: compiled by {stored()['by']} on {stored()['date']}"}
     answer.pop("fingerprint", None)  # of one that is stored by its name
@@ -36,6 +38,7 @@ def recall(program: str, topology: str, title: str) -> dict:
         answer["ops"] = [Op(*row) for row in found["ops"]]
         answer["padding"] = [Array(name, tuple(n), *rest) for name, n, *rest in found["padding"]]
         answer["collectives"] = [Collective(*row) for row in found["collectives"]]
+        answer["kernels"] = [KernelBundles(*row) for row in found.get("kernels", [])]
     return answer
 
 

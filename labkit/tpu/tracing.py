@@ -60,7 +60,7 @@ def trace(
     Raises ImportError without jax, and ValueError for shapes, shardings and donated arguments that
     cannot be and for a function that cannot be traced on them.
     """
-    _import_jax()
+    quiet_jax()
     shapes = listed(shapes)
     if shardings is not None and len(shardings) != len(shapes):
         raise ValueError(f"{len(shapes)} arguments need as many shardings, not {len(shardings)}.")
@@ -90,7 +90,11 @@ def trace(
     )
 
 
-def _import_jax() -> None:
+def quiet_jax() -> None:
+    """Where there is no TPU, JAX is told so before it is first used, and looks for none.
+
+    Raises ImportError without jax.
+    """
     if not this_machine().has_tpu:
         os.environ.update(NO_TPU)
     try:
