@@ -1,8 +1,8 @@
 """One small training run, which two lessons make: in TensorFlow, and in JAX.
 
-The course's network (`labkit.convnet.init(seed=0)`), SGD with RATE and MOMENTUM, and a step for each
-of BATCHES: one with 50 photographs of CIFAR-10's sample, then ten with 64. Three programs that share
-no line of arithmetic make the same losses, up to rounding. Lessons training_on_a_tpu and
+The course's network (`labkit.convnet.init(seed=0)`), SGD with RATE and MOMENTUM, and a step for
+each of BATCHES: one with 50 photographs of CIFAR-10's sample, then ten with 64. Three programs that
+share no line of arithmetic make the same losses, up to rounding. Lessons training_on_a_tpu and
 training_in_jax make two of them; the third, in NumPy, takes too long for a lesson, so that its
 losses stand here.
 """

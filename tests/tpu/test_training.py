@@ -41,7 +41,7 @@ def gap(a, b):
     return np.abs(np.array(a.losses) / np.array(b.losses) - 1).max()
 
 
-@pytest.mark.night(instead="chapters/02_tpu/5_training_on_a_tpu.ipynb")
+@pytest.mark.night(instead="chapters/02_tpu/11_training_on_a_tpu.ipynb")
 def test_eight_replicas_train_as_one_does():
     """Up to rounding, which grows where it decides which of two pixels is the larger."""
     one, eight = run(1, steps=20, batch=128), run(8, steps=20, batch=128)
@@ -154,7 +154,7 @@ def test_what_is_no_bytes_is_taken_as_it_is():
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-6)
 
 
-@pytest.mark.night(instead="chapters/02_tpu/5_training_on_a_tpu.ipynb")
+@pytest.mark.night(instead="chapters/02_tpu/11_training_on_a_tpu.ipynb")
 def test_batch_norm_per_replica_opens_a_gap_that_the_synchronised_one_closes():
     def runs(replicas, batch_norm):
         return run(replicas, lambda: models.resnet20(batch_norm, 8, blocks=1), 32, lr=0.01)
@@ -332,7 +332,7 @@ def losses(output):
     return [float(line) for line in output.splitlines() if re.fullmatch(r"[\d.]+", line)]
 
 
-@pytest.mark.night(instead="chapters/02_tpu/5_training_on_a_tpu.ipynb")
+@pytest.mark.night(instead="chapters/02_tpu/11_training_on_a_tpu.ipynb")
 def test_a_killed_script_goes_on_with_the_very_losses(tmp_path):
     whole = run(2, lambda: models.convnet(), batch=32, steps=40)
     words = "--every", "10", "--replicas", "2", "--checkpoint", tmp_path

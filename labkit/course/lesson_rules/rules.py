@@ -57,7 +57,6 @@ class Guide:
 LONGER_LESSONS = {
     "the_systolic_array": Guide(cells=36, words=2344),
     "bfloat16": Guide(cells=34, words=2033),
-    "training_on_a_tpu": Guide(cells=34, words=1844),
 }
 
 

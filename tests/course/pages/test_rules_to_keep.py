@@ -29,4 +29,4 @@ def test_a_rule_is_told_with_its_lesson(course):
 def test_every_lesson_has_one_but_the_oldest():
     lessons = Course(config()).lessons()
     without = {lesson.plain_name for lesson in lessons if not rules_to_keep.of_lesson(lesson)}
-    assert without <= {"the_systolic_array", "bfloat16", "training_on_a_tpu"}
+    assert without <= {"the_systolic_array", "bfloat16"}

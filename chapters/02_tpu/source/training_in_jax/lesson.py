@@ -22,8 +22,8 @@
 #
 # **Colab's TPU machine comes with JAX, and without TensorFlow.
 # What does the training of the last lesson need there?**
-# In *Training on a TPU*, a strategy made copies of the variables, a scope said where, and each replica computed its own terms of a loss.
-# In this lesson a training step is one function of 4 lines, and no line speaks of devices.
+# There, a strategy copied variables, a scope said where, and each replica computed its own terms of a loss.
+# Here, a training step is one function of 4 lines, none of which speaks of devices.
 # Will it make the same losses, on one device and on eight?
 #
 # ## What you will be able to do
@@ -69,9 +69,8 @@ right_guess = predict("tpu.reordered", 60, "%")
 #
 # In Keras a model is an object that holds its weights.
 # In JAX, a network is a function of the weights and the images, and the weights are a dict of arrays that you hold.
-# `jnp` has NumPy's functions for arrays on JAX's devices.
-# `conv_relu_pool` is given: a convolution, ReLU, and the maximum of 2 x 2 pixels.
-# The cell also asks for eight devices, which must come before JAX computes anything.
+# `jnp` has NumPy's functions for JAX's arrays, and `conv_relu_pool` is a convolution, ReLU, and the maximum of 2 x 2 pixels.
+# The cell first asks for eight devices, before JAX computes anything.
 
 # %%
 from labkit.tpu.jax_training import jax_devices
@@ -82,7 +81,7 @@ from jax import numpy as jnp
 
 from labkit.datasets import cifar10
 from labkit.tpu import same_run
-from labkit_lessons.tpu.training_in_jax import pictures
+from labkit_lessons.tpu.training_in_jax import pictures, reports
 from labkit_lessons.tpu.training_in_jax.layers import conv_relu_pool, cross_entropy
 
 
@@ -104,9 +103,9 @@ def forward(weights, x, order="NCHW"):  # x [N, 3, 32, 32] -> logits [N, 10]
 # Take two channels of 1 x 2 pixels, with the values 1, 2 and 3, 4, and an output whose weights are 10, 20, 30, 40:
 #
 # ```
-# order          the row       the output
-# N, C, H, W     1  2  3  4    10 x 1 + 20 x 2 + 30 x 3 + 40 x 4 = 300
-# N, H, W, C     1  3  2  4    10 x 1 + 20 x 3 + 30 x 2 + 40 x 4 = 290
+# order        the row   the output
+# N, C, H, W   1 2 3 4   10 x 1 + 20 x 2 + 30 x 3 + 40 x 4 = 300
+# N, H, W, C   1 3 2 4   10 x 1 + 20 x 3 + 30 x 2 + 40 x 4 = 290
 # ```
 #
 # In the second order, the weights 20 and 30 meet each other's values.
@@ -129,12 +128,12 @@ rows = [[name, count, 100 * count / 500] for name, count in right.items()]
 figures.table(["order", "right, of 500", "%"], rows, "Counted, with the trained weights.")
 
 # %% [markdown]
-# The same weights name 401 of 500 right, or as many as a guess among ten kinds would: 50.
+# The same weights name 401 of 500 right, or 50, as many as a guess among ten kinds would.
 # <!-- holds: list(right.values()) == [401, 50, 401] -->
 # No shape is wrong, so nothing can warn; you need a number to compare with.
 #
-# For the TPU, the order in your program does not decide: *What the compiler makes of a layer* showed that the compiler lays numbers out in an order of its own.
-# We stay with N, C, H, W.
+# How numbers lie on a TPU is not decided by this: the compiler chooses an order of its own, as *What the compiler makes of a layer* showed.
+# So we stay with N, C, H, W.
 #
 # ### A step by hand
 #
@@ -146,10 +145,11 @@ figures.table(["order", "right, of 500", "%"], rows, "Counted, with the trained 
 # Let the rate be 0.1, the momentum 0.9, and the first velocity 0:
 #
 # ```
-#          gradient                velocity                   weight
-# step 1   2 x (6 - 5) x 2 = 4     0.9 x 0 - 0.1 x 4 = -0.4   3 - 0.4 = 2.6
-# step 2   2 x (5.2 - 5) x 2       0.9 x -0.4 - 0.1 x 0.8     2.6 - 0.44
-#          = 0.8                   = -0.44                    = 2.16
+#        gradient            velocity                 weight
+# 1st    2 x (6 - 5) x 2     0.9 x 0 - 0.1 x 4        3 - 0.4
+# step   = 4                 = -0.4                   = 2.6
+# 2nd    2 x (5.2 - 5) x 2   0.9 x -0.4 - 0.1 x 0.8   2.6 - 0.44
+# step   = 0.8               = -0.44                  = 2.16
 # ```
 #
 # A real network has many weights, in a **tree**: a dict or a list of arrays, or of other trees.
@@ -162,7 +162,7 @@ pictures.trees()
 # %% [markdown]
 # `jax.tree.map(f, a, b)` walks through trees of one form together, calls `f` with the leaves that stand in the same place, and makes a tree of what it returns.
 #
-# JAX's arrays do not change: nothing is "updated", and a step returns new trees.
+# JAX's arrays cannot be changed, so a step returns new trees.
 # A function whose results follow from its inputs alone, and which changes nothing, is called **pure**.
 #
 # **Exercise `tpu.sgd_update`**: return the new weights and the new velocities, two trees of the form of the old ones, and leave the old ones as they are.
@@ -187,16 +187,15 @@ sgd_update = check("tpu.sgd_update", sgd_update)
 # ### One program for every batch
 #
 # `jax.jit(f)` compiles `f` when it is first called.
-# JAX calls `f` with **tracers**, which stand for arrays: they have a shape and a type, and no values yet.
-# It writes down what is computed with them (it *traces* `f`), and the compiler makes a program of that.
-# Later calls run the program, as long as all shapes and types are the same.
+# JAX **traces** it: it calls `f` with arrays that have a shape and a type, and no values yet, and writes down what is computed with them.
+# The compiler makes a program of that, which serves as long as shapes and types are the same.
 #
 # So a batch with fewer photographs must not have another shape.
 # As in *Training on a TPU*, we fill it up to 64 images, and now hand over the number of photographs, which come first.
-# Take the losses 2, 4 and 9 of three images, of which the first 2 are photographs.
-# The mean should be (2 + 4) / 2 = 3, and the filler's 9 should not count.
-# But `per_image[:count]` cannot be compiled: its shape would follow from `count`, which has no value yet.
-# What has a shape is the row 2, 4, 0, and `jnp.where(condition, a, b)` makes it: at each place it takes `a` where the condition is true, else `b`.
+# Let three images have the losses 2, 4 and 9, and the last be a filler.
+# The mean should be (2 + 4) / 2 = 3.
+# But `per_image[:count]` cannot be compiled, because its shape would follow from a value.
+# The row 2, 4, 0 has the shape of all three: `jnp.where(condition, a, b)` takes `a` at each place where the condition is true, else `b`.
 #
 # **Exercise `tpu.masked_loss`**: the mean loss of the first `count` images.
 # `check` compiles your function with `jit`, for any `count`.
@@ -219,10 +218,8 @@ masked_loss = check("tpu.masked_loss", masked_loss)
 # %% [markdown]
 # ### The step
 #
-# Now the parts come together.
-# `loss_of` is the network and your loss.
-# `step` takes a **state**, the weights and the velocities, and returns the next state and the loss.
-# Its first line is there for your first prediction.
+# Now the parts come together: `step` takes a **state**, the weights and the velocities, and returns the next state and the loss.
+# Its first line is for your first prediction.
 
 # %%
 traces = []
@@ -246,9 +243,8 @@ def step(state, x, labels, count):
 #
 # *Training on a TPU* made a first step with 50 photographs, and ten with 64.
 # `same_run.BATCHES` has their numbers, and `filled` adds the fillers.
-# The loop starts with the same weights, and holds the state.
-# Its losses stand beside those of eight replicas under `TPUStrategy`, and beside those of `labkit.convnet`, which computes each gradient by its formula in NumPy and in float64.
-# (Both were stored: in NumPy, the 11 steps take a minute.)
+# Our losses stand beside those of that lesson's eight replicas, and of `labkit.convnet`, which computes each gradient by its formula, in NumPy and in float64.
+# (Both are stored in labkit, and its tests compute them again.)
 
 
 # %%
@@ -269,39 +265,35 @@ def train(place_state, place_batch):
 
 one = train(jax.device_put, jax.device_put)
 entries = len(traces)
-rows = list(zip(range(11), same_run.IN_NUMPY, same_run.ON_REPLICAS, one, strict=True))
-rows = [[row[0], *(f"{loss:.4f}" for loss in row[1:])] for row in rows]
-heads = ["step", "NumPy, float64", "TPUStrategy, 8 replicas", "JAX"]
-figures.table(heads, rows, "Losses before each step, computed; the first two columns are stored.")
-off = np.abs(one / same_run.IN_NUMPY - 1).max()
-print(f"JAX within 0.001 % of NumPy: {off < 1e-5}; entries in the list: {entries}")
+programs = {"NumPy": same_run.IN_NUMPY, "TPUStrategy": same_run.ON_REPLICAS, "JAX": one}
+gap = reports.losses(programs)
+print(f"apart by less than 0.001 %: {gap < 1e-5}; entries in the list: {entries}")
 
 # %% [markdown]
 # **Three programs make the same 11 losses, each within 0.001 % of the others.**
-# <!-- holds: off < 1e-5 and np.abs(one / same_run.ON_REPLICAS - 1).max() < 1e-5 -->
-# They share weights, photographs and rates, but no line of arithmetic, so a mistake in one of them would show.
+# <!-- holds: gap < 1e-5 -->
+# They share weights, photographs and rates, but no arithmetic, so a mistake in one of them would show.
 #
-# The list has one entry for 11 calls, although the batches had 50 and 64 photographs.
+# The list has one entry after 11 calls, although the batches had 50 and 64 photographs.
 # <!-- holds: entries == 1 and len({len(rows) for rows in same_run.BATCHES}) == 2 -->
-# Python ran the lines of `step` once, to trace them, and each later call ran the compiled program.
-# *What costs an afternoon* counts what happens where shapes do change.
+# Python ran the lines of `step` once, to trace them; each later call ran the compiled program.
+# (*What costs an afternoon* counts what happens where shapes do change.)
 #
 # ## Measure
 #
 # ### Eight devices
 #
-# Lesson 11's loss had to know the weight of *all* replicas, because its step was written for one replica's share.
-# Left to itself, each replica made a mean of its own, and the step was eight times too long.
-# What must change in `step`, then, for eight devices?
+# Under `TPUStrategy`, the step was written for one replica's share, so its loss had to know the weight of *all* replicas.
+# With a mean of its own on each, the step was eight times too long.
+# What must change in our `step` for eight devices?
 
 # %% tags=["picture"]
 pictures.two_views()
 
 # %% [markdown]
-# Nothing.
-# `step` is a function of 64 images, and its mean is over all of them, wherever they lie.
-# We only say where they lie: a **sharding** cuts the batch along its first axis over the devices (`P("data")`), and puts a whole copy of the state on each (`P()`).
-# `jit` compiles the step for this placement, and inserts the sums over the devices, as *What sharding sends* showed.
+# Nothing: `step` is a function of 64 images, and its mean is over all of them, wherever they lie.
+# We only say where they lie, with the shardings that you know: the batch is cut over the devices (`P("data")`), and each device has a whole copy of the state (`P()`).
+# `jit` compiles the step for this placement, and inserts the sums over the devices, as in *What sharding sends*.
 
 # %%
 from functools import partial
@@ -321,17 +313,17 @@ print("entries in the list:", len(traces))
 # %% [markdown]
 # The same function gives the same losses.
 # <!-- holds: off_eight < 1e-5 -->
-# It was traced a second time, because the placement of its inputs is part of what a program is compiled for.
+# It was traced a second time, because a program is compiled for the placement of its inputs, too.
 # <!-- holds: len(traces) == 2 -->
 #
-# The function could also be written for a share, with `shard_map`; then its sums are yours to write, and the trap of *Sharding* is open again.
+# With `shard_map`, the function would be written for a share; then its sums are yours to write, and the trap of *Sharding* is open again.
 #
 # ### Random numbers without a memory
 #
-# Training likes photographs mirrored at random.
-# NumPy's generator remembers how often it was asked, and such a memory has no place in a pure function.
-# In JAX, random numbers follow from a **key**, which is an input: the same key gives the same numbers, each time and on each machine.
-# For each step you need another key, and `fold_in(key, number)` makes one from a key and a number.
+# A network learns more from its photographs if some are mirrored at random.
+# NumPy's generator remembers how often it was asked, but a pure function remembers nothing.
+# In JAX, random numbers follow from an input, the **key**: the same key gives the same numbers each time.
+# `fold_in(key, number)` makes another key, one for each step.
 
 
 # %%
@@ -355,13 +347,13 @@ heads = ["key", "of the first 12, 1 where mirrored", "as with key, of 64"]
 figures.table(heads, rows, "Counted.")
 
 # %% [markdown]
-# A key that is used twice mirrors the same photographs twice, which is the usual mistake.
+# A key that is used twice mirrors the same photographs twice: an easy mistake.
 # <!-- holds: alike["key, a second time"] == 64 -->
 # Folded with the number of the step, it gives others in each step.
 # <!-- holds: alike["fold_in(key, 1)"] < 64 and alike["fold_in(key, 2)"] < 64 -->
 # Eight devices mirror the same photographs as one.
 # <!-- holds: alike["key, on all devices"] == 64 -->
-# So lesson 11's killed run needs no more in its checkpoint: weights, velocities, the number of finished steps; the key is made from that number.
+# So a killed run needs nothing more in its checkpoint: the number of finished steps makes the key again.
 #
 # ## Explain
 #
@@ -378,12 +370,12 @@ results = [
 figures.guesses(results)
 
 # %% [markdown]
-# - Whatever a function does beside its result, such as appending, happens while it is traced, and not when the program runs.
-# - The weights of fc1 belong to the order in which its inputs come; in another order they are as good as random.
+# - What a function does beside computing its result, such as appending, happens while it is traced, and not when the program runs.
+# - The weights of fc1 belong to the order in which its inputs come; in another order, they were no better than a guess.
 #   <!-- holds: percent == 10 -->
 #
 # None of this was run on a TPU.
-# There, JAX multiplies float32 matrices in bfloat16 unless it is told otherwise (`jax.default_matmul_precision("highest")`), so expect the losses to agree in about three digits.
+# There, JAX multiplies float32 matrices in bfloat16 unless `jax.default_matmul_precision("highest")` forbids it, so expect the losses to agree in fewer digits.
 #
 # ## On trial
 #
@@ -397,12 +389,11 @@ figures.guesses(results)
 #
 # ### Outside
 #
-# Few people write the update themselves: `optax.sgd(0.0002, momentum=0.9)` is the same one, up to where the rate stands, and Flax has layers.
-# MaxText trains language models with them on many TPUs.
-# None of the three was run here.
-#
-# What was run is Keras on JAX, with the loop of `labkit.tpu.jax_training`: `KERAS_BACKEND=jax python -m labkit.tpu.train --model resnet20 --steps 20 --batch 64` trains ResNet-20 on 8 virtual devices, and needs no TensorFlow.
-# This lesson left out checkpoints, input pipelines, and BatchNorm, whose moments would have to become part of the state.
+# Few people write the update themselves: Optax has it, Flax has layers, and MaxText trains language models.
+# Colab's TPU image brings Optax and Flax, beside JAX and Keras ([its list of packages](https://github.com/googlecolab/backend-info), August 2026).
+# These three were not run here.
+# Keras on JAX was: `KERAS_BACKEND=jax python -m labkit.tpu.train --model resnet20 --steps 20 --batch 64` needs no TensorFlow.
+# Left out were checkpoints, and BatchNorm, whose moments would be part of the state.
 #
 # ## Quiz
 #

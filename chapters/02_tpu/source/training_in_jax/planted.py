@@ -41,11 +41,6 @@ def first_the_velocities(weights, velocities, gradients, rate, momentum):
     return new, jax.tree.map(lambda w, v: w + v, weights, new)
 
 
-def weights_alone(weights, velocities, gradients, rate, momentum):
-    step = lambda w, v, g: w + momentum * v - rate * g  # noqa: E731
-    return jax.tree.map(step, weights, velocities, gradients)
-
-
 def a_list_of_leaves(weights, velocities, gradients, rate, momentum):
     leaves = zip(*map(jax.tree.leaves, (weights, velocities, gradients)), strict=True)
     pairs = [(w + momentum * v - rate * g, momentum * v - rate * g) for w, v, g in leaves]
@@ -115,7 +110,6 @@ no_division = edited("no_division", " / count", "")
 counts_from_one = edited("counts_from_one", SMALLER, "<= count")
 the_other_part = edited("the_other_part", SMALLER, ">= count")
 minus_one_for_fillers = edited("minus_one_for_fillers", "per_image, 0)", "per_image, -per_image)")
-terms_alone = edited("terms_alone", ".sum()", "")
 rounds_down = edited("rounds_down", ALL, "// count")
 whole_loss = edited("whole_loss", ".sum() / count", ".sum().astype(int) // count")
 
@@ -186,9 +180,8 @@ PLANTED = {
         (goes_back, "The velocity is taken away"),
         (rate_twice, "multiplied by the rate once more"),
         (first_the_velocities, "The two trees are swapped"),
-        (nine_tenths, "should be"),
+        (nine_tenths, "always 0.9 here"),
         (whole_numbers, "holds integers"),
-        (weights_alone, "Two trees are asked for"),
         (a_list_of_leaves, "no tree of the form that came in"),
         (keeps_the_first_velocities, "kept from one call"),
         (changes_the_arrays, "changes its input weights"),
@@ -201,8 +194,7 @@ PLANTED = {
         (counts_from_one, "One filler too many"),
         (the_other_part, "The fillers' losses are added up"),
         (minus_one_for_fillers, "The fillers are taken away"),
-        (terms_alone, "A number for each image"),
-        (over_64, "should be"),
+        (over_64, "64 is the size of one lesson's batch"),
         (rounds_down, "rounded down"),
         (whole_loss, "holds integers"),
         (slices, "a slice that ends at count"),
@@ -217,9 +209,26 @@ PLANTED = {
     ],
 }
 
-_ONE = np.array([2.0])
-_MOVE = (_ONE, 0 * _ONE, _ONE)
-RIGHT_ON = {}
+_REST = (np.zeros(1), np.zeros(1), np.zeros(1), 0.5, 0.5, "one leaf")  # nothing moves
+_NOTHING = (np.zeros(5), 4)
+_UPDATES = (
+    climbs,
+    forgets_the_velocity,
+    moves_by_the_old_velocity,
+    hands_the_old_velocities_on,
+    as_pytorch_does,
+    averages_the_steps,
+    slows_the_gradient,
+    goes_back,
+    rate_twice,
+    first_the_velocities,
+    nine_tenths,
+    whole_numbers,
+)
+RIGHT_ON = {  # where what they confuse is one and the same
+    **dict.fromkeys(_UPDATES, _REST),
+    **dict.fromkeys((the_other_part, rounds_down, whole_loss, over_64), _NOTHING),
+}
 
 ALSO_RIGHT = {
     "tpu.sgd_update": [all_in_one_map, by_recursion],

@@ -1,4 +1,4 @@
-"""How `tpu.masked_loss` is judged: compiled by `jax.jit`, with a count that the compiler is not told."""
+"""How `tpu.masked_loss` is judged: compiled by `jax.jit`, which is not told the count."""
 
 from collections.abc import Callable
 

@@ -15,7 +15,7 @@ FORMS = {  # the leaves by their number
     "two leaves": {"weight": 1, "bias": 0},
     "flat": {"conv1.weight": 2, "conv1.bias": 0, "fc1.weight": 3, "fc1.bias": 1},
     "layers": {"conv1": {"weight": 2, "bias": 0}, "fc1": {"weight": 3, "bias": 1}},
-    "list": [{"weight": 2, "bias": 0}, {"weight": 1}],
+    "list": [1, 0, 2],
     "deep": {"body": [{"norm": {"scale": 0, "offset": 1}, "weight": 4}, {"weight": 3}], "head": 2},
 }
 

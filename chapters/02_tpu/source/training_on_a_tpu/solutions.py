@@ -1,4 +1,4 @@
-"""The solutions of lesson 02_tpu/5_training_on_a_tpu. Written by `labkit build` from
+"""The solutions of lesson 02_tpu/11_training_on_a_tpu. Written by `labkit build` from
 
 chapters/02_tpu/source/training_on_a_tpu/lesson.py
 

@@ -63,3 +63,9 @@ def swapped(weights, velocities, gradients, rate, momentum, form):
     """The velocities come first."""
     new = momentum * velocities - rate * gradients
     return new, weights + new
+
+
+def always_nine_tenths(weights, velocities, gradients, rate, momentum, form):
+    """The usual momentum, whatever is given."""
+    new = 0.9 * velocities - rate * gradients
+    return weights + new, new
