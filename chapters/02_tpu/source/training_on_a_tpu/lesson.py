@@ -159,7 +159,7 @@ global_loss = check("tpu.global_loss", global_loss)
 # %% [markdown]
 # ### The loop
 #
-# `build` makes the model, `step` is what one replica does, and `devices.run` starts it on all.
+# `step` is what one replica does, and `devices.run` starts it on all.
 # `tape.gradient` of several terms is the gradient of their sum.
 # `optimizer.apply` adds up the gradients of all replicas (the all-reduce of *What a training step costs*), and makes the step, by stochastic gradient descent (SGD) with momentum.
 # What makes variables stands inside `devices.scope()`: there, each variable gets a copy on every replica.
@@ -209,7 +209,7 @@ def loop_on(devices, build, loss=None, rate=same_run.RATE):  # -> model, optimiz
 # **Exercise `tpu.synchronised_moments`**: mean and variance of each channel over all replicas, from each replica's own.
 # Each replica has equally many images.
 # From here on, return NumPy arrays; other libraries are refused.
-# Below it, the version in use (ours, until yours is right) meets the reds of 64 and 512 photographs.
+# Below it, your version (ours, until yours is right) meets the reds of 64 and 512 photographs.
 
 
 # %% tags=["exercise:tpu.synchronised_moments"]
@@ -302,7 +302,7 @@ print("all weights of the replicas within 0.000001 of one's:", same)
 # Eight is one, up to rounding: sums are added in another order.
 # <!-- holds: off["replicas"] < 1e-5 < off["bfloat16"] -->
 # <!-- holds: from_numpy < 1e-5 -->
-# (A TPU may multiply in bfloat16 even under float32, and then agrees with NumPy in fewer digits.)
+# (A TPU may multiply float32 in bfloat16, and then agrees with NumPy in fewer digits.)
 # *Training in JAX* makes these 11 losses once more.
 #
 # ## Measure
@@ -355,8 +355,7 @@ heads = ["moments", "step 1", "step 2", "step 3", "step 4"]
 figures.table(heads, table, "How far the loss is from that on one device, in %, computed.")
 
 # %% [markdown]
-# **With its own moments, each replica computes a slightly different function of the same weights.
-# Synchronised, both compute what one device would.**
+# **With its own moments, each replica computes another function of the same weights; synchronised, both compute what one device would.**
 # <!-- holds: np.abs(curves["synchronised"] / curves["one device"] - 1).max() < 1e-4 -->
 # <!-- holds: np.abs(curves["each its own"] / curves["one device"] - 1).max() > 0.01 -->
 # The price: messages for every BatchNorm layer, and waiting for the slowest.
@@ -400,7 +399,7 @@ same = np.allclose([whole[number] for number in resumed], [*resumed.values()], r
 print(f"the same losses as the unbroken run: {same}")
 
 # %% [markdown]
-# The run lost time, and nothing else.
+# The run lost only time.
 # <!-- holds: len(killed) == 13 and min(resumed) == 10 -->
 #
 # ## Explain
@@ -437,8 +436,8 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 # > `fit` only
 #
 # First the installation.
-# The only release of `tensorflow-gpu` that is left is 2.12.0 (*published* in the Python package index), a script that tells you to install something else.
-# pip does not even get to its words ([a log](https://github.com/tensorflow/tensorflow/issues/62613)), because the release asks for a package whose name no parser takes.
+# Of `tensorflow-gpu`, only release 2.12.0 is left (*published* in the Python package index), a script that tells you to install something else.
+# But pip stops before it ([a log](https://github.com/tensorflow/tensorflow/issues/62613)), because no parser takes the name of a package that it asks for.
 #
 # Then the data.
 # `tfds.load("cifar10", split="train", as_supervised=True)` gives a dataset of pairs; the cell makes one of the same structure.
