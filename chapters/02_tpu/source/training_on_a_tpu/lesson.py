@@ -272,7 +272,7 @@ order = np.stack([np.random.default_rng(seed=e).permutation(500) for e in range(
 # ## Check
 #
 # One step with the 50 photographs, then 10 steps of 64: do eight devices make the network that one makes?
-# And has the course's NumPy network, which has never heard of replicas, the same losses?
+# And has the course's NumPy network the same losses?
 #
 # A third network computes in bfloat16, on one device, by Keras's policy `"mixed_bfloat16"`.
 # Its weights stay float32, because small steps would be lost.
@@ -337,7 +337,7 @@ print(f"the step is {too_long:.1f} times as long")
 # ResNet-8, a small network, has a BatchNorm layer after each convolution.
 # It gets 8 photographs in a step: on one device, and on two with 4 each.
 # With `"replica"` each replica uses its own moments; `"synchronised"` does what you have written.
-# (A filler has weight 0 in the loss, but the moments count it, so here all batches are full.)
+# (The moments would count fillers, so here all batches are full.)
 
 # %%
 pair, curves, gaps = strategy(replicas=2), {}, {}
@@ -467,7 +467,7 @@ print(f"mean loss of 4 steps: fit {fit(inside, train_set):.3f}, our loop {ours.m
 
 # %% [markdown]
 # `pip install tensorflow` is right here, `tensorflow-tpu==2.20.0` on a TPU; never both: they share a folder.
-# The dataset is *one* thing with 2,000 pairs in it, and `fit` takes it as it is, in batches.
+# The dataset is *one* thing with 2,000 pairs in it, and `fit` takes it in batches.
 # The first model's weights exist once, and the step wants to update them on every replica.
 # **What makes variables stands inside the scope**; then `fit` computes what your loop computes.
 #
@@ -486,7 +486,7 @@ print(f"mean loss of 4 steps: fit {fit(inside, train_set):.3f}, our loop {ours.m
 # ### Outside
 #
 # Most people call `fit` in a scope.
-# For long runs, with a checkpoint that survives `kill -9`, labkit has this loop as a command: `python -m labkit.tpu.train --model resnet20 --steps 20 --batch 64 --checkpoint runs/resnet20`.
+# For long runs, labkit has this loop as a command: `python -m labkit.tpu.train --model resnet20 --steps 20 --batch 64 --checkpoint runs/resnet20`.
 # Colab's TPU runtime comes without TensorFlow: `preflight` names the command that installs it, and *Training in JAX* does without.
 #
 # ## Quiz
