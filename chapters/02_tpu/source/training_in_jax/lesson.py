@@ -11,7 +11,7 @@
 #   labkit:
 #     title: Training in JAX
 #     number: 12
-#     minutes: 54
+#     minutes: 48
 #     needs: [jax]
 #     able: write a training step as a pure function; update a tree of weights; give it a batch of any size, and eight devices, without a change
 #     runs_on: JAX; 8 virtual devices, or a TPU

@@ -20,9 +20,9 @@
 # %% [markdown]
 # # Training on a TPU
 #
-# **Eight machines train one network, and a wrong loss makes each step eight times too long, without an error.**
+# **With a loss that is right on one machine, eight make each step too long, and nothing warns.**
 # <!-- holds: abs(too_long - 8) < 0.01 -->
-# What must they tell each other, so that it becomes the network that one machine would have made?
+# What must they tell each other, so that they train the network that one machine would have made?
 # You will write a loop in TensorFlow whose code is the same on this computer and on a TPU.
 #
 # ## What you will be able to do
