@@ -1,4 +1,7 @@
-"""The convolution layers of the course's network in JAX, in either order of the axes."""
+"""The convolution layers of the course's network in JAX, in either order of the axes.
+
+Dense: a step of the mathematics is one line, with all its sizes and axes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Pictures of training in JAX: trees that are walked together, and who sees the batch."""
+"""Pictures of training in JAX: trees that are walked together, and who sees the batch.
+
+Dense: a call draws one shape, and its arguments are places.
+"""
 
 from labkit.figures.shapes import arrow, bare, box, write
 from labkit.figures.style import BLUE, CARD, INK, ORANGE, QUIET, SKY, canvas, show

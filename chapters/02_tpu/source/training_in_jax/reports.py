@@ -13,6 +13,12 @@ def losses(programs: Mapping[str, Sequence[float]]) -> float:
     The gap of a step is its largest loss over its smallest, less 1.
     """
     steps = list(zip(*programs.values(), strict=True))
-    rows = [[number, *(f"{loss:.4f}" for loss in step)] for number, step in enumerate(steps)]
-    figures.table(["step", *programs], rows, "The mean loss of a batch, before the step is made.")
-    return float(max(np.max(step) / np.min(step) - 1 for step in steps))
+    rows = []
+    gaps = []
+    for number, step in enumerate(steps):
+        shown = [f"{loss:.4f}" for loss in step]
+        rows.append([number, *shown])
+        gaps.append(np.max(step) / np.min(step) - 1)
+    note = "The mean loss of a batch, before the step is made."
+    figures.table(["step", *programs], rows, note)
+    return float(max(gaps))

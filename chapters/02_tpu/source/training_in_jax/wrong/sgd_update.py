@@ -1,4 +1,7 @@
-"""Wrong ideas of tpu.sgd_update, on all leaves at once: the vectors of a case -> two vectors."""
+"""Wrong ideas of tpu.sgd_update, on all leaves at once: the vectors of a case -> two vectors.
+
+Dense: each idea is one formula, and all of them take the same arguments.
+"""
 
 
 def uphill(weights, velocities, gradients, rate, momentum, form):
