@@ -52,6 +52,7 @@ providers._get_local_constants = lambda: providers._local_constants
 # here as one of notebooks/.
 SLOW = (
     "notebooks/test_training_on_a_tpu.py",
+    "notebooks/test_training_in_jax.py",
     "exercises/",
     "fpga/convnet/test_accelerator.py",
     "fpga/convnet/test_accelerator_cycles_grid.py",

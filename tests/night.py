@@ -22,6 +22,7 @@ LONG_LESSONS = {
     "bfloat16": "02_tpu/3_bfloat16",
     "what_the_compiler_makes_of_a_layer": "02_tpu/5_what_the_compiler_makes_of_a_layer",
     "training_on_a_tpu": "02_tpu/11_training_on_a_tpu",
+    "training_in_jax": "02_tpu/12_training_in_jax",
     "int8_from_the_formula": "03_fpga/1_int8_from_the_formula",
     "a_multiply_accumulate_array": "03_fpga/2_a_multiply_accumulate_array",
     "a_convolution_as_a_stream": "03_fpga/3_a_convolution_as_a_stream",

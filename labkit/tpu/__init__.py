@@ -27,6 +27,7 @@ jax_training    The same training without TensorFlow: Keras on JAX, data-paralle
 matrix_unit/    The matrix unit of a TPU: its registers, its dataflows, its tiles, its cycles.
 models          The chapter's networks in Keras: the course's ConvNet, ResNet-20 and ResNet-50.
 programs        Programs for the TPU compiler, in plain JAX: layers and the course's network.
+same_run        One small training run, which two lessons make: in TensorFlow, and in JAX.
 snapshot        The committed answers of the compiler, for machines on which it does not run.
 tiled           A tiled matrix product in Pallas: its grid, blocks and memory, and the step of a
                 dense layer.

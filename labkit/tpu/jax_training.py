@@ -7,7 +7,8 @@ Colab's TPU machines come with JAX and Keras, and without TensorFlow. In a termi
 Here each batch is cut along its first axis, and Keras puts all weights on every device; JAX makes
 one program of it, with the sums over the devices. BatchNorm's moments are therefore of the whole
 batch. Keras chooses its backend once in a process, so a notebook that has TensorFlow runs
-this as a script. Lesson training_on_a_tpu says when to take this path.
+this as a script. Lesson training_in_jax says when to take this path; it trains in JAX alone, on
+`jax_devices()`.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import numpy as np
 from labkit.hardware import this_machine
 from labkit.shapes import fit_integer
 from labkit.tpu.device import MOST, VIRTUAL
+from labkit.tpu.tracing import NO_TPU
 from labkit.tpu.training import Feed, History, divisible, finite, normalised, speed
 
 if TYPE_CHECKING:
@@ -30,6 +32,39 @@ if TYPE_CHECKING:
     from keras import Model
     from keras.distribution import DataParallel
     from keras.optimizers import Optimizer
+
+
+def jax_devices(most: int = VIRTUAL) -> list[jax.Device]:
+    """Up to `most` devices of the TPU, or virtual ones of the CPU, with a line that says which.
+
+    Raises ValueError for a senseless number, ImportError without JAX, and RuntimeError when JAX has
+    already started with fewer devices.
+    """
+    fit_integer("jax_devices", "most", most, 1, MOST)
+    if this_machine().has_tpu:
+        import jax
+
+        found = jax.devices()[:most]
+        print(f"Runs on: {len(found)} TPU device(s) of JAX.")
+        return found
+    os.environ.update(NO_TPU)  # read when libtpu is loaded
+    try:
+        import jax
+    except ImportError as error:
+        raise ImportError("JAX is not installed. Run %pip install -q jax.") from error
+    try:
+        jax.config.update("jax_platforms", "cpu")
+        jax.config.update("jax_num_cpu_devices", max(VIRTUAL, most))
+    except RuntimeError:
+        pass  # it has started: its devices stay as they are
+    found = jax.devices("cpu")[:most]
+    if len(found) < most:
+        raise RuntimeError(
+            f"jax_devices({most}): JAX has already started, with {len(found)} device(s). Restart "
+            "the kernel, and call it before anything else of JAX."
+        )
+    print(f"Runs on: {len(found)} virtual JAX device(s) on this CPU, NOT on a TPU.")
+    return found
 
 
 def strategy(replicas: int | None = None) -> DataParallel:

@@ -6,7 +6,6 @@ its last run are in `output_rules`, those for its source in `source_rules`.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from labkit.course.config import Config
 from labkit.course.lesson_rules import links
@@ -40,23 +39,10 @@ SECTIONS = (
 )
 
 
-@dataclass(frozen=True)
-class Guide:
-    """How long a lesson may be, so that it is one sitting."""
-
-    cells: int = 28
-    words: int = (
-        1600  # of prose: without code, formulas, and the addresses of links; 1,300 do mostly
-    )
-    minutes: int = 60
-
-
-# Lessons that were written before there was a guide, with the length they have: none may grow.
-# The first of a chapter has two cells more, for its first line. A line goes when its lesson is
-# written again.
-LONGER_LESSONS = {
-    "training_on_a_tpu": Guide(cells=34, words=1844),
-}
+# How long a lesson may be, so that it is one sitting
+CELLS = 28
+WORDS = 1600  # of prose: without code, formulas, and the addresses of links; 1,300 do mostly
+MINUTES = 60
 
 
 def examine(stored: StoredNotebook, config: Config) -> list[str]:
@@ -84,13 +70,12 @@ def kernelspec(notebook: Notebook) -> Iterator[str]:
 def lengths(notebook: Notebook) -> Iterator[str]:
     """A lesson is one sitting: its cells, their lines, its words, and its author's estimate."""
     name = notebook.name
-    guide = LONGER_LESSONS.get(notebook.path.stem.partition("_")[2], Guide())
     cells = len(notebook.cells)
-    if cells > guide.cells:
-        yield f"{name} has {cells} cells; this lesson has at most {guide.cells}. Cut or split it."
+    if cells > CELLS:
+        yield f"{name} has {cells} cells; this lesson has at most {CELLS}. Cut or split it."
     prose = words(ABOVE.sub("", notebook.markdown))
-    if prose > guide.words:
-        most = f"this lesson has at most {guide.words:,}"
+    if prose > WORDS:
+        most = f"this lesson has at most {WORDS:,}"
         yield f"{name} has {prose:,} words of prose; {most}. Cut or split it."
     for here, cell in notebook.located("code"):
         size = len(source_of(cell).splitlines())
@@ -99,8 +84,8 @@ def lengths(notebook: Notebook) -> Iterator[str]:
     minutes = notebook.course_metadata.get("minutes")
     if type(minutes) is not int or minutes < 1:
         yield f"{name} is planned for {minutes!r} minutes; write a whole number of at least 1."
-    elif minutes > guide.minutes:
-        most = f"a lesson has at most {guide.minutes}"
+    elif minutes > MINUTES:
+        most = f"a lesson has at most {MINUTES}"
         yield f"{name} is planned for {minutes} minutes; {most}. Cut or split it."
 
 

@@ -6,8 +6,7 @@ import pytest
 
 from labkit.course.config import config
 from labkit.course.lesson_rules import prose, rules
-from labkit.course.notebook import Notebook, read_stored
-from tests.exercises.edits import lessons
+from labkit.course.notebook import read_stored
 
 NAME = "chapters/01_gpu/1_tiny.ipynb"
 IMAGE = {"image/png": "iVBORw0KGgo="}
@@ -235,21 +234,6 @@ def test_a_lesson_may_be_as_long_as_the_guide_says(course, change, longer, words
 def test_a_badge_is_no_prose(course):
     badge = "[![Open in Colab](https://colab.research.google.com/a.svg)](https://example.org)"
     assert refused(course, add_markdown("word " * (1600 - PROSE) + badge)) == []
-
-
-def test_a_lesson_from_before_the_guide_has_its_own_length_and_may_not_grow(course, monkeypatch):
-    monkeypatch.setitem(rules.LONGER_LESSONS, "tiny", rules.Guide(cells=30, words=1400))
-    assert refused(course, repeat_last(30 - 10)) == []
-    assert "this lesson has at most 30" in refused(course, repeat_last(1))[0]
-
-
-def test_every_exception_is_a_lesson_that_needs_it():
-    found = {lesson.plain_name: lesson.notebook("learner") for lesson in lessons()}
-    for name, guide in rules.LONGER_LESSONS.items():
-        made = Notebook.read(found[name], name)
-        longer = len(made.cells) > rules.Guide().cells
-        assert longer or prose.words(made.markdown) > rules.Guide().words
-        assert guide.minutes == rules.Guide().minutes
 
 
 @pytest.mark.parametrize(

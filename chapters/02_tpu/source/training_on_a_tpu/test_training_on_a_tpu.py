@@ -7,14 +7,16 @@ import numpy as np
 import pytest
 
 from labkit import check, figures
+from labkit.tpu import same_run
+from labkit_lessons.tpu.training_on_a_tpu import attempts
 from tests.notebooks.running import Run
 
 pytestmark = pytest.mark.skipif(not find_spec("tensorflow"), reason="needs TensorFlow")
 
-DEALT, LOOP, CHECK, OWN = "labels {y[r].numpy()}", "def loop_on", "in NumPy", "def own_mean"
+DEALT, LOOP, CHECK, OWN = "attempts.shares", "def loop_on", "in NumPy", "def own_mean"
 MOMENTS = "def synchronised_moments"
-NORM, KILLED, CLOCK = "models.resnet20(norm", "def train(until", "ConvNet, {where"
-GUESSES, ERRORS, FIT = "figures.guesses", "def attempt", "def compiled_model"
+NORM, KILLED = "models.resnet20(norm", "def train(until"
+GUESSES, CLAIM = "figures.guesses", "attempts.compiled"
 
 
 @pytest.fixture(scope="module")
@@ -54,16 +56,18 @@ def quickly(lesson, monkeypatch):
     monkeypatch.setattr(lesson.namespace["models"], "convnet", network)
 
 
-def test_a_batch_is_dealt_in_equal_shares_and_fillers_weigh_nothing(lesson):
-    said = lesson.printed[lesson.cell(DEALT)].splitlines()
-    labels = lesson.namespace["data"].labels
+def test_a_batch_is_dealt_in_equal_shares_and_fillers_weigh_nothing(lesson, capsys):
+    said = lesson.printed[lesson.cell(DEALT)].splitlines()[1:]
+    labels = lesson.namespace["labels"]
     assert len(said) == 8
     for r, line in enumerate(said):
         real = max(0, min(8, 50 - 8 * r))
         shown = " ".join(map(str, labels[8 * r : 8 * r + real]))
         assert f"x (8, 32, 32, 3), labels [{shown}" in line
         assert line.endswith(f"weight {real}.0")
-    said, _ = lesson.again(DEALT, devices=lesson.namespace["pair"])
+    pair, batches = (lesson.namespace[name] for name in ("pair", "batches"))
+    attempts.shares(pair, next(batches(pair, range(50))[0]))
+    said = capsys.readouterr().out
     assert [line[-4:] for line in said.splitlines()] == ["32.0", "18.0"]
 
 
@@ -113,6 +117,7 @@ def test_what_the_check_refuses_would_fail_in_the_loop(lesson, capsys):
 
 def test_more_photographs_bring_the_moments_together(lesson):
     few, merged, many, merged_too = lesson.printed[lesson.cell(MOMENTS)].splitlines()[-4:]
+    assert lesson.namespace["largest"][8] == pytest.approx(max(numbers(few)[1:]), abs=0.006)
     assert np.ptp(numbers(few)[1:]) > 2 * np.ptp(numbers(many)[1:])
     for line in (merged, merged_too):
         assert len(set(numbers(line))) == 1, "the moments give the variance of all"
@@ -121,13 +126,16 @@ def test_more_photographs_bring_the_moments_together(lesson):
 def test_eight_replicas_are_compared_with_numpy_and_with_one(lesson):
     said = lesson.printed[lesson.cell(CHECK)].splitlines()
     assert len(set(numbers(said[1])[1:])) == 1, "the same loss"
-    assert [line.split()[-1] for line in said[3:]] == ["True", "False", "True", "True"]
+    assert said[2].endswith("within 0.001 % of NumPy: True")
+    assert [line.split()[-1] for line in said[4:]] == ["True", "False", "True", "True"]
     weights = lesson.namespace["weights"]
     assert np.abs(weights["replicas"] - weights["one"]).max() < 1e-6
     assert np.abs(weights["bfloat16"] - weights["one"]).max() > 1e-6
     losses = lesson.namespace["losses"]
-    assert {name: len(of) for name, of in losses.items()} == dict.fromkeys(losses, 10)
+    assert {name: len(of) for name, of in losses.items()} == dict.fromkeys(losses, 11)
     assert np.ptp(losses["one"]) > 1 and losses["one"][-1] < losses["one"][0]
+    np.testing.assert_allclose(losses["replicas"], same_run.ON_REPLICAS, rtol=1e-5)
+    np.testing.assert_allclose(losses["replicas"], same_run.IN_NUMPY, rtol=1e-5)
 
 
 def test_a_wrong_loss_is_found_out(lesson):
@@ -170,45 +178,31 @@ def test_the_killed_run_goes_on_at_its_checkpoint(lesson, quickly):
     assert "unbroken run: False" in said and calls == [*range(20), *range(13), *range(10, 20)]
 
 
-def test_the_clock_times_all_photographs(lesson):
-    ticks, trained, tf = iter(range(100)), [], lesson.namespace["tf"]
-
-    def train(feed, n):  # instead of the compiled loop
-        trained.append(feed)
-        return tf.constant(n)  # what is waited for
-
-    changed = {"perf_counter": lambda: next(ticks), "loops": {"replicas": train, "one": train}}
-    changed["batches"] = lambda where, rows: (len(rows), np.int32(10))
-    code = lesson.cell(CLOCK).replace("from time import perf_counter", "")
-    said = lesson.execute(code, lesson.before[lesson.cell(CLOCK)] | changed)
-    assert trained == [256] * 4
-    assert said.count("256 images/s (measured on") == 2, "256 photographs in a second"
-    assert next(ticks) == 8, "two runs of each, begun and ended"
-
-
 def test_guesses_meet_what_was_found(lesson, monkeypatch):
     drawn = []
     monkeypatch.setattr(figures, "guesses", drawn.append)
     lesson.again(GUESSES)
-    lesson.again(GUESSES, too_long=2.0, lost=1)
-    assert [float(result) for *_, result in drawn[0]] == pytest.approx([8, 13, 3], rel=1e-3)
-    assert [float(result) for *_, result in drawn[1]] == [2, 13, 1]
-
-
-def test_the_claims_errors_are_real(lesson):
-    said = lesson.printed[lesson.cell(ERRORS)]
-    assert "InvalidRequirement" in said and "ValueError: too many values to unpack" in said
-    assert said.endswith("(2000, 32, 32, 3) (2000,)\n"), "one batch of everything does unpack"
-    two = [(0, 1), (2, 3)]
-    quiet = lesson.execute(
-        "attempt('x_train, y_train = train_set')",
-        {**lesson.namespace, "attempt": lesson.namespace["attempt"], "train_set": two},
+    gaps = {"each its own": [0, 0, 0, 0.31]}
+    lesson.again(GUESSES, too_long=2.0, largest={8: 5.5}, gaps=gaps)
+    worst = lesson.namespace["gaps"]["each its own"][-1]
+    assert [float(result) for *_, result in drawn[0]] == pytest.approx(
+        [8, lesson.namespace["largest"][8], round(100 * worst)], rel=1e-3
     )
-    assert quiet.startswith(">>> x_train") and "ValueError" in quiet, "it runs in the lesson"
+    assert [float(result) for *_, result in drawn[1]] == [2, 5.5, 31]
+
+
+def test_the_claims_errors_are_real(lesson, capsys):
+    said = lesson.printed[lesson.cell(CLAIM)]
+    assert "InvalidRequirement" in said and "ValueError: too many values to unpack" in said
+    assert "(2000, 32, 32, 3) (2000,)\n" in said, "one batch of everything does unpack"
+    attempts.attempt("x, y = train_set", {"train_set": [(0, 1), (2, 3)]})
+    attempts.attempt("x, y = train_set", {"train_set": [(0, 1), (2, 3), (4, 5)]})
+    quiet, refused = capsys.readouterr().out.split(">>> ")[1:]
+    assert quiet == "x, y = train_set\n" and "ValueError" in refused, "it runs in the lesson"
 
 
 def test_a_model_made_in_the_scope_trains_like_the_loop(lesson):
-    said = lesson.printed[lesson.cell(FIT)]
+    said = lesson.printed[lesson.cell(CLAIM)]
     assert "RuntimeError: Mixing different tf.distribute.Strategy objects" in said
     assert "ResourceVariable" in said and "MirroredVariable" in said
     (fitted, ours) = numbers(said.splitlines()[-1])[1:]
