@@ -332,7 +332,7 @@ results = [worst, counted(ones, "", "adding"), counted(changed, "of 500", "NumPy
 figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 
 # %% [markdown]
-# Each operand is off by up to 0.4 %, yet one photograph in 500 changes its class.
+# Each operand is off by up to 0.4 %, yet only one photograph in 500 changes its class.
 # <!-- holds: moved["bfloat16"] == 1 -->
 # With rounded sums, the logits move more than ten times as far.
 # <!-- holds: np.abs(logits["bfloat16 sums"] - logits["float32"][:100]).max() > 10 * np.abs(logits["bfloat16"] - logits["float32"]).max() -->
@@ -349,7 +349,7 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 # (A sharper one, $K u$, allows an error of 100 % there: published, S. Rump and others, *BIT Numerical Mathematics* 56, 2016.)
 #
 # We multiply random matrices.
-# The table has, as the bound, the error / the sum of $|a_k b_k|$, and of 24 x 24 results the worst.
+# For each K, the table has the worst of 24 x 24 results: its error / its sum of $|a_k b_k|$, as in the bound.
 # Its last column, for K = 4,096, is the norm of all errors / the norm of all results.
 
 # %% tags=["picture"]
@@ -418,7 +418,7 @@ print("within the bound:", bool((abs(unit - printed) <= bound).all()))
 
 # %% [markdown]
 # **Verdict on C03: holds if "the TPU's" is struck out.**
-# It is every machine's gradient: the same sum of outer products as in [C02](../01_gpu/1_gradients.ipynb#C02), one matrix product, `dy.T @ h`.
+# It is every machine's gradient: the same sum of outer products as in [C02](../01_gpu/1_gradients.ipynb#C02), one matrix product, that of the turned gradients and the inputs.
 # A machine chooses the layout, which changed no bit here, since k kept its order; and the number format, which changes the rounding, within a bound that we can state.
 # <!-- holds: np.sum(unit != turned.T) == 0 -->
 # <!-- holds: np.sum(unit != printed) > 0 -->

@@ -99,7 +99,7 @@ guesses = {
 #
 # The cure: take the mean away *first*, and square what is left, -1, 0 and 1.
 # How far can the mean lie from 0 before the textbook's formula fails?
-# We try both on rows of 4,096 random numbers, after the three.
+# The cell begins with the three, and then tries both on rows of 4,096 random numbers.
 
 # %% tags=["picture"]
 random, row, ratios = np.random.default_rng(0), np.float32([99, 100, 101]), 2 ** np.arange(8)
@@ -255,7 +255,7 @@ spot_pictures.over_steps(moments, "Adam's v, all squares 1", digits=3)
 # ### Eight bits
 #
 # Numbers of 8 bits, **fp8**, halve what has to be moved once more.
-# There are two formats, with 4 + 3 and with 5 + 2 bits of exponent and fraction:
+# Two formats are common, with 4 + 3 and with 5 + 2 bits of exponent and fraction:
 
 # %%
 rows = []
