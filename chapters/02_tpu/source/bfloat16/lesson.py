@@ -96,7 +96,8 @@ guesses = {
 bit_pictures.halves([1, 3.14159, 0.1, 257, -1e-30])
 
 # %% [markdown]
-# There is no bfloat16 between 256 and 258, so 257 loses its last bit, and 0.1 is rounded up.
+# There is no bfloat16 between 256 and 258, so 257 loses its last bit.
+# And 0.1 is rounded up.
 # But $10^{-30}$ survives, with an error of 0.2 %.
 # **Few digits, large range.**
 #
@@ -241,7 +242,7 @@ for n in (128, 256, 257, 1024):
 # -0.00041           -0.00041                0
 # ```
 #
-# The three parts, 3.1 + 0.042 - 0.00041, hold all six digits.
+# Three parts, 3.1 + 0.042 - 0.00041, hold all six digits.
 #
 # **Exercise `tpu.split_bfloat16`**: in each round, take the nearest bfloat16 of what is left, largest first.
 
@@ -345,8 +346,7 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 #
 # $$|\text{error}| \le \left( (1 + 2^{-8})^2 \, (1 + \gamma_K) - 1 \right) \sum_k |a_k b_k| .$$
 #
-# In bfloat16, $u = 2^{-8}$, and this bound ends at $K = 256$: where the sum of ones stuck.
-# (A sharper one, $K u$, allows an error of 100 % there: published, S. Rump and others, *BIT Numerical Mathematics* 56, 2016.)
+# In bfloat16, $u = 2^{-8}$, and this bound ends at $K = 256$, where the sum of ones stuck.
 #
 # We multiply random matrices.
 # For each K, the table has the worst of 24 x 24 results: its error / its sum of $|a_k b_k|$, as in the bound.
@@ -385,7 +385,7 @@ bit_pictures.errors(lengths, errors)
 #
 # The error of the bfloat16 sum does not fall, since its steps grow with the sum.
 # <!-- holds: errors["bfloat16 sum"][-1] > 0.8 * errors["bfloat16 sum"][0] -->
-# It even hurts more than the picture shows, because products cancel, too: at K = 4,096 it is 7 % of the *result*.
+# It even hurts more than the picture shows, as products cancel: at K = 4,096 it is 7 % of the *result*.
 # **Rounded operands were harmless here; a rounded long sum was not.**
 # <!-- holds: errors["bfloat16 sum"][-1] > 30 * errors["float32 sum"][-1] -->
 # And the three passes of bf16x3 make errors more than a hundred times smaller than one pass does, at every length.
@@ -418,7 +418,7 @@ print("within the bound:", bool((abs(unit - printed) <= bound).all()))
 
 # %% [markdown]
 # **Verdict on C03: holds if "the TPU's" is struck out.**
-# It is every machine's gradient: the same sum of outer products as in [C02](../01_gpu/1_gradients.ipynb#C02), one matrix product, that of the turned gradients and the inputs.
+# It is every machine's gradient: the same sum of outer products as in [C02](../01_gpu/1_gradients.ipynb#C02), which is one matrix product.
 # A machine chooses the layout, which changed no bit here, since k kept its order; and the number format, which changes the rounding, within a bound that we can state.
 # <!-- holds: np.sum(unit != turned.T) == 0 -->
 # <!-- holds: np.sum(unit != printed) > 0 -->

@@ -31,7 +31,7 @@
 # ## What you will be able to do
 #
 # - name the numbers of a training step that 16 bits spoil;
-# - keep weights in 16 bits by rounding by chance;
+# - keep weights in 16 bits, rounded by chance;
 # - choose a scale for 8 bits.
 #
 # You need [bfloat16](3_bfloat16.ipynb), and the words weight, gradient and learning rate.
@@ -310,7 +310,8 @@ scale_to_fp8 = check("tpu.scale_to_fp8", scale_to_fp8)
 #
 # Do weights without a master copy learn?
 # We train the network's last layer on, with 200 photographs; `h` is what enters it.
-# All arithmetic is float32; what differs is how weights are kept between two steps, and the master copy hands a bfloat16 copy to the products.
+# Only weights are ever rounded to bfloat16: what differs is how they are kept between two steps.
+# (A master copy is not rounded; its bfloat16 copy goes to the products.)
 # An update is *lost* if it changes no bit; gradients of exactly 0 are left out.
 
 # %% tags=["picture"]
@@ -416,7 +417,7 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 # | form | example | cure |
 # |---|---|---|
 # | a small term is added to a large sum | softmax, weights, Adam's $v$ | a float32 sum, or chance |
-# | two large numbers are subtracted | variance | another formula, or float32 |
+# | two nearly equal numbers are subtracted | variance | another formula, or float32 |
 # | a number lies outside the range | gradients in 8 bits, or in float16 | a scale |
 #
 # A scale buys range, and no digits: e4m3 has at most 3 + 1 = 4 significant bits, whatever the scale.
