@@ -23,8 +23,8 @@
 # **815,804 cycles, or 143,032.**
 # <!-- holds: cycles["highest"] == 815_804 and cycles["default"] == 143_032 -->
 # Google's compiler estimates these for the product of two float32 matrices of 2,048 x 2,048 on a TPU v5e (compiled).
-# The first figure keeps all digits of the numbers.
-# The second is what you get if you do not ask for them: less than a fifth of the cycles, with two to three digits.
+# The first keeps all digits of the numbers.
+# The second is what you get if you do not ask: less than a fifth of the cycles, and two to three digits.
 # <!-- holds: cycles["default"] < cycles["highest"] / 5 -->
 # When does it matter that the others are lost, and how can we buy them back?
 #
@@ -97,10 +97,11 @@ bit_pictures.halves([1, 3.14159, 0.1, 257, -1e-30])
 
 # %% [markdown]
 # There is no bfloat16 between 256 and 258, so 257 loses its last bit.
+# And 0.1 is rounded up.
 # But $10^{-30}$ survives, with an error of 0.2 %.
 # **Few digits, large range.**
 #
-# Hardware likes it, since a multiplier is a grid of bits by bits, and 8 x 8 is a ninth of 24 x 24 (Google says, about an eighth of the size: published, Google Cloud documentation, *The bfloat16 numerical format*).
+# Hardware likes it, since a multiplier is a grid of bits by bits, and 8 x 8 is a ninth of 24 x 24.
 #
 # ### Rounding
 #
@@ -122,11 +123,10 @@ bit_pictures.halves([1, 3.14159, 0.1, 257, -1e-30])
 # What can you add in place of `1000`, so that `0110 1000` comes out right, too?
 #
 # **Exercise `tpu.round_to_bfloat16`**: the nearest bfloat16 of each number, ties to even.
-# Here half a step is `0x8000`, and `& 0xFFFF0000` cuts the lower half off.
-# The last bit that stays is `(bits >> 16) & 1`.
+# Here half a step is `0x8000`, `& 0xFFFF0000` cuts the lower half off, and the last bit that stays is `(bits >> 16) & 1`.
 # `bits` is a view of x: change it in place, and x changes.
 #
-# Inputs are finite, and the largest and tiniest need no extra care.
+# Inputs are finite; the largest and tiniest need no extra care.
 # (A TPU rounds in the same way, but takes numbers below about $10^{-38}$ for 0: published, Google Cloud documentation, *Improve your model's performance with bfloat16*.)
 #
 # In all exercises here, return NumPy arrays of float32; `check` takes no other library and no conversion to bfloat16.
@@ -147,9 +147,8 @@ def round_to_bfloat16(x):
 round_to_bfloat16 = check("tpu.round_to_bfloat16", round_to_bfloat16)
 
 # %% [markdown]
-# Where `check` did not say Right, the cells below use ours, until yours is right.
 # Does it agree with `ml_dtypes`, from which JAX and TensorFlow take the format?
-# Ask a million numbers, and look for the largest error.
+# Ask a million numbers of all sizes, made of random bits, and look for the largest error.
 
 # %%
 random = np.random.default_rng(0)
@@ -170,8 +169,7 @@ print("largest error:", worst)
 #
 # ### A sum of many products
 #
-# The product of two bfloat16 numbers has at most 8 + 8 = 16 significant bits, so it is exact in float32, within the range.
-# Only the sum has to round.
+# The product of two bfloat16 numbers has at most 8 + 8 = 16 significant bits, so it is exact in float32, within the range: only the sum has to round.
 # Take 96 + 7 + 4 + 4 = 111, and keep two decimal digits after each addition:
 #
 # ```
@@ -233,7 +231,7 @@ for n in (128, 256, 257, 1024):
 #
 # ### The digits, bought back
 #
-# The unit multiplies nothing but bfloat16.
+# The unit multiplies bfloat16 (and whole numbers of 8 bits), but no float32.
 # If you need more digits, write a number as a *sum* of numbers that have few.
 # Take 3.14159, with two decimal digits for each part:
 #
@@ -244,7 +242,7 @@ for n in (128, 256, 257, 1024):
 # -0.00041           -0.00041                0
 # ```
 #
-# The three parts, 3.1 + 0.042 - 0.00041, hold all six digits.
+# Three parts, 3.1 + 0.042 - 0.00041, hold all six digits.
 #
 # **Exercise `tpu.split_bfloat16`**: in each round, take the nearest bfloat16 of what is left, largest first.
 
@@ -288,7 +286,8 @@ for parts in (1, 2, 3):
 # Three parts of 8 bits hold all 24, unless a number is tiny or close to the largest.
 # <!-- holds: np.sum(total == a) == a.size -->
 #
-# JAX says `precision="high"` for three passes through the matrix unit, as in bf16x3, and `"highest"` for six, with three parts (published: JAX documentation, `jax.lax.Precision`).
+# JAX says `precision="high"` for three passes through the matrix unit, as in bf16x3, and `"highest"` for six (published: JAX documentation, `jax.lax.Precision`).
+# Six are enough for three parts: of their nine products, the three smallest can be left out.
 # What do they cost?
 # `compile_for_tpu` gives the answers of Google's compiler, here from a stored copy.
 
@@ -306,13 +305,13 @@ for passes, precision in {1: "default", 3: "high", 6: "highest"}.items():
 figures.table(["precision", "passes", "estimate", "times the first"], rows)
 
 # %% [markdown]
-# The cycles follow the passes, and here are the 815,804.
+# The cycles nearly follow the passes, and here are the 815,804.
 # <!-- holds: 2.8 < cycles["high"] / cycles["default"] < 3 and 5.6 < cycles["highest"] / cycles["default"] < 6 -->
 #
 # ## Check
 #
 # Does the trained network need these digits?
-# Each of its layers is a matrix product, so we hand `bfloat16.convnet` three products: float32; one that rounds operands; and, on 100 photographs, one that rounds sums as well.
+# Each of its layers is a matrix product, so we hand `bfloat16.convnet` three products: float32; one that rounds operands, and leaves the float32 sum to NumPy, which is faster; and, on 100 photographs, one that rounds sums as well.
 
 # %% tags=["picture"]
 weights, test = convnet.load_weights(), datasets.cifar10("sample").test
@@ -334,7 +333,7 @@ results = [worst, counted(ones, "", "adding"), counted(changed, "of 500", "NumPy
 figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 
 # %% [markdown]
-# Each operand is off by up to 0.4 %, yet one photograph in 500 changes its class, and for the better: luck.
+# Each operand is off by up to 0.4 %, yet only one photograph in 500 changes its class.
 # <!-- holds: moved["bfloat16"] == 1 -->
 # With rounded sums, the logits move more than ten times as far.
 # <!-- holds: np.abs(logits["bfloat16 sums"] - logits["float32"][:100]).max() > 10 * np.abs(logits["bfloat16"] - logits["float32"]).max() -->
@@ -347,10 +346,11 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 #
 # $$|\text{error}| \le \left( (1 + 2^{-8})^2 \, (1 + \gamma_K) - 1 \right) \sum_k |a_k b_k| .$$
 #
-# In bfloat16, $u = 2^{-8}$, and this bound ends at $K = 256$: where the sum of ones stuck.
-# (A sharper one, $K u$, holds for every K, but from 256 on it is as large as all products together: published, S. Rump and others, *BIT Numerical Mathematics* 56, 2016.)
+# In bfloat16, $u = 2^{-8}$, and this bound ends at $K = 256$, where the sum of ones stuck.
 #
-# We take random numbers, and of 24 x 24 results the worst; the last column has the norm of the error / that of the result, for K = 4,096.
+# We multiply random matrices.
+# For each K, the table has the worst of 24 x 24 results: its error / its sum of $|a_k b_k|$, as in the bound.
+# Its last column, for K = 4,096, is the norm of all errors / the norm of all results.
 
 # %% tags=["picture"]
 lengths, errors = (16, 64, 256, 1024, 4096), {}
@@ -385,10 +385,10 @@ bit_pictures.errors(lengths, errors)
 #
 # The error of the bfloat16 sum does not fall, since its steps grow with the sum.
 # <!-- holds: errors["bfloat16 sum"][-1] > 0.8 * errors["bfloat16 sum"][0] -->
-# It even hurts more than the picture shows, because products cancel, too: at K = 4,096 it is 7 % of the *result*.
+# It even hurts more than the picture shows, as products cancel: at K = 4,096 it is 7 % of the *result*.
 # **Rounded operands were harmless here; a rounded long sum was not.**
 # <!-- holds: errors["bfloat16 sum"][-1] > 30 * errors["float32 sum"][-1] -->
-# And three passes, bf16x3, make the errors more than a hundred times smaller at every length.
+# And the three passes of bf16x3 make errors more than a hundred times smaller than one pass does, at every length.
 # <!-- holds: all(fine < coarse / 100 for fine, coarse in zip(errors["bf16x3"], errors["float32 sum"])) -->
 #
 # ## On trial
@@ -397,7 +397,7 @@ bit_pictures.errors(lengths, errors)
 #
 # > The TPU's gradient of a layer is grad_W L = 1/N * sum_i grad_a l_i (outer) x_i
 #
-# Here `dl[i]` is the gradient of image i's loss with respect to the last layer's outputs $a$, and `h[i]` what went in.
+# For grad_a l_i, the gradient of image i's loss with respect to the last layer's outputs $a$, we write `dl[i]`, and for x_i, which went in, `h[i]`.
 # Run it as printed, and then as the matrix unit does, with the sum over images as the sum over k.
 
 # %%
@@ -418,7 +418,7 @@ print("within the bound:", bool((abs(unit - printed) <= bound).all()))
 
 # %% [markdown]
 # **Verdict on C03: holds if "the TPU's" is struck out.**
-# It is every machine's gradient: the same sum of outer products as in [C02](../01_gpu/1_gradients.ipynb#C02), one matrix product $\mathrm{d}a^T x$.
+# It is every machine's gradient: the same sum of outer products as in [C02](../01_gpu/1_gradients.ipynb#C02), which is one matrix product.
 # A machine chooses the layout, which changed no bit here, since k kept its order; and the number format, which changes the rounding, within a bound that we can state.
 # <!-- holds: np.sum(unit != turned.T) == 0 -->
 # <!-- holds: np.sum(unit != printed) > 0 -->
@@ -442,7 +442,7 @@ print("within the bound:", bool((abs(unit - printed) <= bound).all()))
 # On a TPU it should bring errors like those of bf16x3.
 # We ran it on a CPU only (JAX 0.7.1), which multiplies float32 as it is: there it changes nothing.
 # So where a laptop and a TPU disagree, look at this setting first.
-# In PyTorch, it is `torch.set_float32_matmul_precision("high")`.
+# PyTorch's `torch.set_float32_matmul_precision("high")` allows the same, or the shorter format TensorFloat32, where the hardware has it (published: its documentation).
 #
 # ## Quiz
 #

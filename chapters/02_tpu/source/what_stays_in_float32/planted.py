@@ -110,6 +110,11 @@ def chance_by_comparing(x, noise):
     return ((upper + (noise < lower)) << 16).astype(np.uint32).view(np.float32)
 
 
+def chance_by_sign(x, noise):
+    noise = np.where(x < 0, 0xFFFF - noise, noise).astype(np.uint32)
+    return by_chance(x, noise)
+
+
 def chance_of_a_coin(x, noise):
     upper = x.view(np.uint32) >> 16
     return ((upper + (noise >= 1 << 15)) << 16).astype(np.uint32).view(np.float32)
@@ -186,6 +191,10 @@ def scale_without_x(x, amaxes):
 def scale_kept(x, amaxes):
     amaxes = KEPT.setdefault(("amaxes", x.shape), amaxes.copy())
     return scaled(x, amaxes)
+
+
+def scale_of_now_and_before(x, amaxes):
+    return scaled(x, np.append(amaxes, abs(x).max()))
 
 
 def scale_of_three(x, amaxes):
@@ -265,6 +274,7 @@ PLANTED = {
         (chance_of_the_lower_half, "in the lower half of the bits"),
         (chance_as_a_count, "converted as if they were a count"),
         (chance_by_comparing, "other noise"),
+        (chance_by_sign, "Negative numbers go the other way"),
         (chance_of_a_coin, "The noise alone decides"),
         (chance_to_nearest, "This is the nearest bfloat16"),
         (chance_of_its_own, "two calls with the same arguments give different results"),
@@ -273,6 +283,7 @@ PLANTED = {
     ],
     "tpu.scale_to_fp8": [
         (scale_of_the_last, "of the last step alone"),
+        (scale_of_now_and_before, "a say in the scale"),
         (scale_of_x_itself, "The scale is that of x"),
         (scale_in_place, "changes its input x"),
         (scale_by_ml_dtypes, "ml_dtypes"),
@@ -327,10 +338,12 @@ RIGHT_ON = {
     chance_by_comparing: _NONE,
     chance_of_the_lower_half: (np.zeros(3, np.float32), np.zeros(3, np.uint32)),
     chance_as_a_count: (np.zeros(3, np.float32), np.zeros(3, np.uint32)),
+    chance_by_sign: (np.float32([1.5, 0.375]), np.zeros(2, np.uint32)),
     chance_of_a_coin: _NONE,
     chance_to_nearest: _NONE,
     scale_of_the_last: _SEEN,
     scale_of_x_itself: _SEEN,
+    scale_of_now_and_before: _SEEN,
     scale_of_the_first: _SEEN,
     scale_of_the_mean: _SEEN,
     scale_without_a_limit: _SEEN,

@@ -30,6 +30,11 @@ def scale_of_x(x, amaxes):
     return with_scale(x, scale_of(abs(x).max()))
 
 
+def this_step_too(x, amaxes):
+    """The largest of all steps, and of x itself."""
+    return with_scale(x, scale_of(max(amaxes.max(), abs(x).max())))
+
+
 def last_step(x, amaxes):
     """The scale of the last step alone."""
     return with_scale(x, scale_of(amaxes[-1]))

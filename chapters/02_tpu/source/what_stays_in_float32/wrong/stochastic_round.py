@@ -76,6 +76,12 @@ def up_with_little_noise(x, noise):
     return as_float32((bits_of(x) & UPPER) + 0x10000 * up)
 
 
+def up_is_greater(x, noise):
+    """Negative numbers go towards 0 with much noise: "up" is taken for "greater"."""
+    added = np.where(x < 0, 0xFFFF - noise, noise)
+    return as_float32(bits_of(x) + added & UPPER)
+
+
 def added_as_a_number(x, noise):
     """The noise is added to the number, as a share of 1."""
     return as_float32(bits_of(np.float32(x + noise / np.float32(0x10000))) & UPPER)
