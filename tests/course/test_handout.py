@@ -362,6 +362,7 @@ READERS = {
     "distributed/small_training.py": "photographs, or parameter_server",
     "fpga/convnet/hls.py": "no lesson calls it",
     "gpu/training/pytorch.py": "photographs",
+    "tpu/same_run.py": "photographs",
     "tpu/train.py": "cifar10",
 }
 

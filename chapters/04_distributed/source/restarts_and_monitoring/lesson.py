@@ -404,7 +404,7 @@ def open_a_store():
     print("a visitor reads", visitor.list_keys(), "and writes")
     visitor.set("newest checkpoint", "a stranger's")
     print("the store now says", store.get("newest checkpoint").decode())
-    sockets = psutil.Process().net_connections()
+    sockets = psutil.net_connections()
     listening = {socket.laddr.ip for socket in sockets if socket.laddr.port == store.port}
     print("it also listens on all addresses:", bool({"::", "0.0.0.0"} & listening))
 
