@@ -354,7 +354,7 @@ figures.table(heads, waits)
 
 # %% [markdown]
 # The device alone needs 64 x 5 = 320 ms, and with the first host, a queue of 4 comes within 2 ms of it.
-# (The first step always waits; in the other rows, so do those with slow batches.)
+# (The first step always waits; except in the rows of 322 ms, so do the eight with slow batches.)
 # <!-- holds: [row[4] for row in waits] == [9, 9, 1, 1, 9, 9, 9, 9] -->
 # <!-- holds: float(results[20, 4]) == float(results[20, 8]) == 322 -->
 # **A queue of k batches hides a slow batch as long as k steps: 4 x 5 ms = 20 ms.**

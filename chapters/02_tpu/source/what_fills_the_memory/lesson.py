@@ -353,6 +353,7 @@ figures.guesses([("memory", memory_guess, memory), ("more FLOP", flop_guess, mor
 
 # %% [markdown]
 # In blocks of three, two ends and three outputs of a block are kept: 2 + 3 = 5 GiB.
+# For this, the forward pass is computed twice, 9 products on top of 26.
 #
 # With L layers in blocks of k, L/k - 1 ends and k outputs are kept.
 # Short blocks make many ends, and long ones have many outputs; both are equal near k = √L.
