@@ -303,7 +303,7 @@ input_pictures.timelines(prepare, compute, begins)
 #
 # A queue need not be a thread of its own.
 # When a JAX function is called, it is put in line for the device, and Python goes on at once, until it reads a result ([asynchronous dispatch](https://docs.jax.dev/en/latest/async_dispatch.html)).
-# So a plain loop prepares batches while the device computes, and may get further and further ahead.
+# So a plain loop prepares batches while the device computes, and may get further ahead each time.
 # This loop reads losses, but always the loss of k steps before.
 
 # %%
@@ -354,7 +354,7 @@ figures.table(heads, waits)
 
 # %% [markdown]
 # The device alone needs 64 x 5 = 320 ms, and with the first host, a queue of 4 comes within 2 ms of it.
-# (The first step always waits; except in the rows of 322 ms, so do the eight with slow batches.)
+# (The first step always waits; so do all slow batches' steps, except in the rows of 322 ms.)
 # <!-- holds: [row[4] for row in waits] == [9, 9, 1, 1, 9, 9, 9, 9] -->
 # <!-- holds: float(results[20, 4]) == float(results[20, 8]) == 322 -->
 # **A queue of k batches hides a slow batch as long as k steps: 4 x 5 ms = 20 ms.**
@@ -426,7 +426,7 @@ figures.guesses(guesses)
 # `JAX_LOG_COMPILES=1 python train.py` logs each compilation, and `JAX_EXPLAIN_CACHE_MISSES=1` its reason.
 # A function's own `_cache_size()` is too high: NumPy and JAX arrays of one shape share a program, but take two entries.
 # The libraries Grain and `tf.data` prepare batches in several workers.
-# XProf draws a trace; we did not try it on a TPU.
+# XProf draws a trace.
 #
 # ## Quiz
 #
