@@ -113,6 +113,7 @@ step_begins = exercise(
         wrong_begins.exchanged,
         wrong_begins.waits,
         wrong_begins.always_room_for_one,
+        wrong_begins.filled_first,
     ),
     outputs=("begins",),
     forbidden=LIBRARIES,

@@ -32,7 +32,7 @@
 #
 # - count the programs that a list of calls compiles, and pad so that there are few;
 # - find the queue that feeds a step;
-# - find both faults in a trace.
+# - find a compilation in a trace, and say what a wait looks like there.
 #
 # You need `jax.jit` from the lesson *Training in JAX*.
 # All of this runs on your processor; nothing of it ran on a real TPU.
@@ -43,7 +43,8 @@
 # %% [markdown]
 # ## Predict
 #
-# `step` is compiled by `jax.jit`, and its argument `power` is **static**: its value is written into the program.
+# `step(x, rate, power)` computes the sum of `rate * x**power`.
+# It is compiled by `jax.jit`, and its argument `power` is **static**: its value is written into the program.
 # `x` has 8 numbers in float32, and `half` has 8 in float16.
 # A new process makes these calls:
 #
@@ -58,7 +59,7 @@
 # 2. A **host**, the computer to which a TPU is attached, prepares 64 batches.
 #    Each takes 2 ms, but each eighth opens a new file and takes 20 ms.
 #    A step on the device takes 5 ms.
-#    The host may be 2 batches ahead.
+#    The host may be 2 batches ahead, in a queue with 2 places.
 #    After how many milliseconds have all 64 steps ended?
 
 # %%
@@ -87,7 +88,7 @@ steps_guess = predict("tpu.steps_with_two_ahead", 325, "ms")
 # What must be the same?
 # JAX announces each compilation as an **event**, `/jax/core/compile/backend_compile_duration`, to which a program can listen with `jax.monitoring`.
 # So we can count.
-# For each row of the table, a fresh `step` is called as `step(x, 0.1, 2)`, and then a second time.
+# For each row of the table, a new `step`, not compiled yet, is called as `step(x, 0.1, 2)`, and then a second time.
 # The last column is what JAX itself says when `jax.explain_cache_misses` is on.
 
 # %%
@@ -301,34 +302,35 @@ input_pictures.timelines(prepare, compute, begins)
 # ## Check
 #
 # A queue need not be a thread of its own.
-# When a JAX function is called, the device begins, and Python goes on at once, until it reads the result ([asynchronous dispatch](https://docs.jax.dev/en/latest/async_dispatch.html)).
-# So a loop can prepare and send the next batches while the device computes.
-# This one is k batches ahead; `jax.device_put` sends an array to the device.
+# When a JAX function is called, it is put in line for the device, and Python goes on at once, until it reads a result ([asynchronous dispatch](https://docs.jax.dev/en/latest/async_dispatch.html)).
+# So a plain loop prepares batches while the device computes, and may get further ahead each time.
+# This loop reads losses, but always the loss of k steps before.
 
 # %%
-from collections import deque
+compiled_step = jax.jit(double)
 
 
-def prefetch(batches, k):
-    queue = deque()
-    for batch in batches:
-        queue.append(jax.device_put(batch))
-        if len(queue) == k:
-            yield queue.popleft()
-    yield from queue
+def train(batches, k):
+    losses = []
+    for i, batch in enumerate(batches):
+        losses.append(compiled_step(batch))
+        print("call", i, end="; ")
+        if i >= k:
+            float(losses[i - k])  # Python waits here until step i - k has ended
+            print("read", i - k, end="; ")
 
 
-for k in (1, 2):
+for k in (0, 1, 2):
     print(f"\nk = {k}:", end=" ")
-    for i, batch in enumerate(prefetch(input_pictures.batches(4), k)):
-        print("step", i, end="; ")
-        loss = double(batch)  # float(loss) here would make Python wait for the device
+    train(input_pictures.batches(4), k)
 
 # %% [markdown]
-# With k = 1 this is the plain loop: once step 0 has begun, Python goes on and prepares batch 1.
-# With k = 2, batch 2 begins when step 0 has begun, as in the exercise; only step 0 itself begins later, since it waits for two batches.
-# But with `float(loss)` in each round, Python waits for the device, and that is the picture's *no queue*.
-# So read the loss only every hundred steps, say.
+# With k = 0, Python waits for the end of step 0 before it prepares batch 1.
+# This is the picture's *no queue*, and a `float(loss)` in each round makes it.
+# With k = 1, Python prepares batch 2 when step 0 has ended.
+# Just then step 1 begins, since its batch is ready, so this is a queue with one place, and reading k steps back is one with k places.
+# If no loss is read, nothing ends the queue, and its batches lie in memory.
+# So read the loss of an earlier step, not of the step just called.
 #
 # ## Measure
 #
@@ -352,6 +354,8 @@ figures.table(heads, waits)
 
 # %% [markdown]
 # The device alone needs 64 x 5 = 320 ms, and with the first host, a queue of 4 comes within 2 ms of it.
+# (The first step always waits; so do all slow batches' steps, except in the rows of 322 ms.)
+# <!-- holds: [row[4] for row in waits] == [9, 9, 1, 1, 9, 9, 9, 9] -->
 # <!-- holds: float(results[20, 4]) == float(results[20, 8]) == 322 -->
 # **A queue of k batches hides a slow batch as long as k steps: 4 x 5 ms = 20 ms.**
 # <!-- holds: float(results[20, 2]) > 400 > float(results[20, 4]) -->
@@ -386,7 +390,6 @@ for name in ("train", "backend_compile_and_load"):
 # One of three steps contains a compilation: in a training loop that runs already, there should be none.
 # <!-- holds: seen["train"] == 3 and seen["backend_compile_and_load"] == 1 -->
 # On a TPU, a trace also has rows for the chip, and a step that waits for its input shows as a gap in them (by XProf's documentation; we have none to show).
-# Here there is no such row, since the device is your processor.
 #
 # ## Explain
 #
@@ -421,9 +424,9 @@ figures.guesses(guesses)
 # ### Outside
 #
 # `JAX_LOG_COMPILES=1 python train.py` logs each compilation, and `JAX_EXPLAIN_CACHE_MISSES=1` its reason.
-# A function's own `_cache_size()` is too high a count: a NumPy array and a JAX array of one shape share a program, but it has two entries for them.
+# A function's own `_cache_size()` is too high: NumPy and JAX arrays of one shape share a program, but take two entries.
 # The libraries Grain and `tf.data` prepare batches in several workers.
-# XProf, also within TensorBoard, draws a trace; we did not try it on a TPU.
+# XProf draws a trace.
 #
 # ## Quiz
 #

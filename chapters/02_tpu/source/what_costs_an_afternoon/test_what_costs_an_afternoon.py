@@ -13,7 +13,7 @@ jax = pytest.importorskip("jax")
 from labkit_lessons.tpu.what_costs_an_afternoon import counting, input_pictures  # noqa: E402
 
 KEYS, AGREE, NEW, PADDING = "second_calls = {", "checks = []", "def with_a_lambda", "ways = {"
-PICTURE, AHEAD, QUEUES = "input_pictures.timelines", "def prefetch", "waits = []"
+PICTURE, AHEAD, QUEUES = "input_pictures.timelines", "def train", "waits = []"
 TRACE, GUESSES = "def three_steps", "figures.guesses"
 
 
@@ -111,10 +111,32 @@ def test_the_picture_shows_host_and_device(lesson, monkeypatch):
     assert spans == [(0, 2), (6, 8), (12, 14), (18, 27)]
 
 
-def test_a_loop_that_is_ahead(lesson):
+def test_a_loop_that_reads_an_earlier_loss(lesson):
     said = " ".join(printed(lesson, AHEAD).split())
-    assert "k = 1: prepare 0; step 0; prepare 1; step 1; prepare 2;" in said
-    assert "k = 2: prepare 0; prepare 1; step 0; prepare 2; step 1;" in said
+    assert "k = 0: prepare 0; call 0; read 0; prepare 1; call 1; read 1;" in said
+    assert "k = 1: prepare 0; call 0; prepare 1; call 1; read 0; prepare 2;" in said
+    assert "k = 2: prepare 0; call 0; prepare 1; call 1; prepare 2; call 2; read 0;" in said
+
+
+def test_reading_k_steps_back_is_a_queue_with_k_places(lesson):
+    """The loop on a virtual clock: calls cost nothing, a read waits for the end of its step."""
+    rng = np.random.default_rng(5)
+    prepare = rng.uniform(0, 9, 50)
+    compute = rng.uniform(1, 6, 50)
+    for k in (0, 1, 2, 5):
+        host = free = 0.0
+        begins = []
+        for i in range(50):
+            host += prepare[i]
+            begins.append(max(host, free))
+            free = begins[i] + compute[i]
+            if i >= k:
+                host = max(host, begins[i - k] + compute[i - k])
+        if k == 0:
+            right = input_pictures.in_turn(prepare, compute)
+        else:
+            right = lesson.namespace["step_begins"](prepare, compute, k)
+        np.testing.assert_allclose(begins, right)
 
 
 def test_how_long_a_queue_must_be(lesson):

@@ -92,3 +92,12 @@ def waits(prepare, compute, k):
     begins = run(prepare, compute, room_of(k))[1]
     free = np.concatenate([[0], begins[:-1] + compute[:-1]])
     return begins - free
+
+
+def filled_first(prepare, compute, k):
+    """Step 0 waits until the queue is full."""
+    first = prepare.copy()
+    full = min(k, len(prepare))
+    first[0] = prepare[:full].sum()
+    first[1:full] = 0
+    return run(first, compute, room_of(k))[1]
