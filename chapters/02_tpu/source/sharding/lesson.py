@@ -25,7 +25,7 @@
 # Take two layers with 16,384 x 65,536 weights each.
 # In training, a weight takes 12 bytes: 2 for itself and 2 for its gradient in bfloat16, and 8 for Adam's two float32 moments.
 # Together that makes 25.8 GB, but the chip has 16 GiB, which are 17.2 GB (published).
-# So no chip can hold these layers: they must be cut.
+# So no v5e can hold these layers alone: they must be cut.
 # How do you cut a network over several chips, so that the result stays the same?
 #
 # ## What you will be able to do
@@ -49,8 +49,8 @@
 #
 # 1. A float32 matrix [1024, 512] has 2 MiB.
 #    With the spec `P("data", None)`, how many MiB do all eight devices hold together?
-# 2. Eight devices have 8 images each.
-#    Each computes the gradient of the mean loss of its own images, and `pmean` averages the eight gradients.
+# 2. Eight devices have 8 images each, and all have the same weights.
+#    In a program of JAX, each computes the gradient of the mean loss of its own images, and `pmean` averages the eight gradients.
 #    By what is the right gradient multiplied in the result, if by anything?
 
 # %%
@@ -157,7 +157,7 @@ virtual.held(matrix, {name: NamedSharding(mesh, P(*spec)) for name, spec in spec
 # Only the first spec spreads the matrix without copies.
 # With `P("data", None)`, each quarter lies on two devices, so all together hold 4 MiB.
 # <!-- holds: 2 * matrix.nbytes / 2**20 == 4 -->
-# Copies cost memory, but they save exchange: what a device holds, nobody has to send it.
+# Copies cost memory, but they save exchange: what a device already holds, nobody has to send to it.
 #
 # ### Adding up what lies apart
 #
@@ -173,7 +173,7 @@ virtual.held(matrix, {name: NamedSharding(mesh, P(*spec)) for name, spec in spec
 #
 # Neither knows the result, so they must exchange something: here, the parts 17 and 53.
 # An operation in which all devices along an axis exchange data is a **collective**.
-# In JAX, four of them do nearly all the work.
+# The next cell shows four of JAX's.
 # **`jax.shard_map`** runs a function on every device: `in_specs` cut its arguments, and `out_specs` say how the results are put together.
 # Inside the function, an array is the device's own block.
 # (`jax.jit`, around it in later cells, compiles the whole before it runs.)
@@ -238,6 +238,7 @@ tensor_parallel_mlp = check("tpu.tensor_parallel_mlp", tensor_parallel_mlp)
 # ## Check
 #
 # Run your function on eight devices, each with 64 of 512 hidden units, and compare it with one device.
+# A dimension behind the last entry of a spec stays whole: `P("model")` cuts the rows of `w2` alone, and `P()` cuts nothing.
 
 # %%
 rng = np.random.default_rng(0)
@@ -261,7 +262,8 @@ print(f"cut weights: {weights:,} B, on each device {weights // 8:,} B (counted)"
 #
 # With **data parallelism**, the devices share the images instead, and each has all weights.
 # Since all devices have equally many images, the mean over all images is the mean of the devices' means, and so is its gradient.
-# In code, this looks like one line: each device takes the gradient of its own mean loss, and `pmean` averages.
+# `jax.grad(loss)` is a function for the gradient of `loss` with respect to its first argument, here `w`.
+# So the code seems to need one line more: each device takes the gradient of its own mean loss, and `pmean` averages.
 
 
 # %%
@@ -287,7 +289,8 @@ print(f"the gradient is {factor:.3f} times the right one (counted)")
 # %% [markdown]
 # The gradient has the right shape and direction, and nothing complains, but it is eight times too large.
 # <!-- holds: round(factor, 3) == 8 -->
-# With it, every step of a training is eight times too long.
+# With plain gradient descent, every step of a training is eight times too long.
+# (Adam divides by the size of the gradients, and so hides the factor.)
 #
 # Where does the factor come from?
 # We leave `pmean` out, and ask JAX which sums over devices its program has.
@@ -336,10 +339,11 @@ for name, way in ways.items():
 figures.table(["eight devices", "times the right gradient", "equal within 0.00001"], rows)
 
 # %% [markdown]
-# Now the gradient is that of one device.
+# Now the gradient is right.
 # <!-- holds: [row[1] for row in rows] == [8, 8, 1] and [bool(row[2]) for row in rows] == [False, False, True] -->
 # JAX adds the sum because `shard_map` keeps track of which arrays are equal on all devices (`check_vma=True`, the default).
 # With `check_vma=False`, it does not know, so the gradient stays the device's own, and `pmean` of it is right.
+# The cure is then wrong: it leaves each device with its own gradient.
 # So the same line is right in one program and eight times too large in another.
 # Before you train, compare one gradient with that of one device.
 #
@@ -374,7 +378,7 @@ figures.guesses(results)
 #
 # ## Recap
 #
-# **The rule to keep: in JAX 0.7.1, the gradient of weights that n devices share comes summed, n times too large for a mean; so differentiate `pmean(loss)`, and compare one gradient with one device.**
+# **The rule to keep: in JAX 0.7.1's `shard_map`, the gradient of weights that n devices share comes summed, n times too large for a mean; so differentiate `pmean(loss)`, and compare one gradient with one device.**
 # With eight devices, the factor was 8.
 # <!-- holds: round(factor, 3) == 8 == len(devices) -->
 #
@@ -383,7 +387,7 @@ figures.guesses(results)
 # - It goes without `shard_map`, too.
 #   Place weights and images with `NamedSharding`, call `jax.jit(step)`, and the compiler puts the collectives in; then this factor cannot arise.
 # - `jax.debug.visualize_array_sharding(x)` draws who holds what, as our first picture does.
-# - MaxText names the mesh in its configuration, such as `ici_fsdp_parallelism=64` (read in its repository, not run here).
+# - MaxText names the mesh in its configuration, such as `ici_fsdp_parallelism=64` (read, not run).
 #
 # ## Quiz
 #

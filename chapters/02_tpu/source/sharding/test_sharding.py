@@ -95,6 +95,11 @@ def test_the_factor_is_the_number_of_devices_and_gone_without_the_check(lesson):
             names["averaged"], mesh=few, in_specs=cuts, out_specs=P(), check_vma=False
         )
         assert np.allclose(run(w, x, y), right, atol=1e-5)
+        run = jax.shard_map(names["cured"], mesh=few, in_specs=cuts, out_specs=P(), check_vma=False)
+        part = 64 // count
+        own = jax.grad(names["loss"])(w, x[:part], y[:part])
+        assert np.allclose(run(w, x, y), own, atol=1e-5)
+        assert not np.allclose(own, right, atol=1e-5)
 
 
 def test_the_example_of_one_weight_on_two_devices(lesson):

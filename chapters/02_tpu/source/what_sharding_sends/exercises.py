@@ -43,6 +43,7 @@ ring_bytes = exercise(
     cases=cases_of(COLLECTIVES, collectives_of),
     wrong=by_own_name(
         wrong_ring.result_for_whole,
+        wrong_ring.gathered_part,
         wrong_ring.once_around,
         wrong_ring.all_twice,
         wrong_ring.own_part_not_left_out,

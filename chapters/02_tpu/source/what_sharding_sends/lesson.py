@@ -85,7 +85,8 @@ choice_guess = predict("tpu.compilers_choice", 1, "times")
 # ```
 # step 1    chip 0 sends its part to chip 1, which adds its own
 # step 2    chip 1 sends the sum of two to chip 2, which adds
-# step 3    chip 2 sends the sum of three to chip 3: complete
+# step 3    chip 2 sends the sum of three to chip 3, which adds:
+#           its sum of four is complete
 # ```
 #
 # The other three parts do the same, each from another chip, so that all links are busy.
@@ -106,7 +107,7 @@ choice_guess = predict("tpu.compilers_choice", 1, "times")
 # The compiler writes only the result's bytes into a program, so for a reduce-scatter you first have to find S.
 #
 # **Exercise `tpu.ring_bytes`**: compute the bytes that a chip sends.
-# `kind` is `"all-reduce"`, `"all-gather"` or `"reduce-scatter"`; `result[n]` holds the bytes of several results on a chip, and `devices[n]` how many chips exchange each.
+# `kind` is `"all-reduce"`, `"all-gather"` or `"reduce-scatter"`; `result[k]` holds the bytes of several results on a chip, and `devices[k]` how many chips exchange each.
 # In this lesson's exercises, arrays are NumPy arrays, also those that you return, and `check` takes no other library.
 
 
@@ -193,6 +194,7 @@ slice_pictures.rings()
 # By images, both gradients are added up: 2 (D F + F D) bytes.
 # By weights, the results [B, D] are: 2 B D bytes.
 # By both, each chip has half of the weights, and half of the rows, so both halve.
+# (In the table, the smaller result stands first.)
 
 # %%
 formulas = {
@@ -344,7 +346,7 @@ reports.beside_a_real_slice(ring_bytes)
 # The last one contradicts them by a tenth, in the same book.
 # So give the direction with each bandwidth, and ask for it.
 #
-# On the real chips, the exchange took longer than either figure predicts.
+# In this one profile, the exchange took longer than either figure predicts.
 # <!-- holds: float(reports.PROFILE.seconds) > 0.75 * reports.PROFILE.result / 4.5e10 > 0.75 * reports.PROFILE.result / 5e10 -->
 # And our step would wait: its exchange takes longer than its arithmetic, even over two links and at the higher figure.
 # <!-- holds: float(reports.total(made["by images"], ring_bytes)) * 1e6 / 1e11 > float(made["by images"].seconds) -->

@@ -40,6 +40,11 @@ def parts_for_all_kinds(kind, result, devices):
     return 1.0 * _around(kind) * (devices - 1) * result
 
 
+def gathered_part(kind, result, devices):
+    once = result if kind == "all-gather" else _whole(kind, result, devices) / devices
+    return 1.0 * _around(kind) * (devices - 1) * once
+
+
 def the_result_alone(kind, result, devices):
     return 1.0 * result
 
