@@ -124,7 +124,7 @@ figures.convolution(X, K, p=2, q=2)
 # **Exercise `gpu.conv2d_direct`**: one output cell.
 # `padded` is the image inside its frame, so row $p\cdot\mathrm{stride} + r - \pi$ of the formula is row $p\cdot\mathrm{stride} + r$ of `padded`.
 # Cut the window `[C, R, S]` out of `padded[n]`, sum its product with `w[k]`, add `b[k]`.
-# In this lesson's exercises, use Python and NumPy alone, and not labkit's own reference; return arrays in the dtype of the inputs.
+# In this lesson's exercises, use Python and NumPy alone, and not labkit's own functions; return arrays in the dtype of the inputs.
 
 
 # %% tags=["exercise:gpu.conv2d_direct"]

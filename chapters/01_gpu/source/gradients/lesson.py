@@ -52,7 +52,7 @@
 # ```
 #
 # **Exercise `gpu.one_output`**: this output, for any features, weights and bias, in one line.
-# In this lesson's exercises, use Python and NumPy alone, and not labkit's own reference.
+# In this lesson's exercises, use Python and NumPy alone, and not labkit's own functions.
 # Write it in place of `None`, and run the cell: `check` says **Right**, or what is wrong.
 # For help, run `hint("gpu.one_output")` in a new cell, then `hint("gpu.one_output", 2)`.
 
