@@ -94,6 +94,11 @@ def summary(done: Sequence[Graded]) -> str:
     return f"{text}; {left} not graded." if left else f"{text}."
 
 
+def printable(name: str) -> str:
+    """A student's name of a file for the terminal, which it can neither steer nor stop."""
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in name)
+
+
 class Grading:
     """One call of `labkit grade`."""
 
@@ -155,7 +160,7 @@ class Grading:
             said = f"Its grading has failed ({type(error).__name__}: {error})."
             return Graded(one.student, one.place, notes=[said])
         write_whole(file, json.dumps(graded.as_json(), indent=1).encode())
-        print(f"{one.place}: {summary([graded])}", flush=True)
+        print(f"{printable(one.place)}: {summary([graded])}", flush=True)
         return graded
 
     def _lesson_name(self, one: Submission) -> str:
