@@ -75,6 +75,7 @@ def grade(
     kept = Path(out).resolve() if out else place.with_name(f"{place.name}-grades")
     if kept == place or kept.is_relative_to(place):
         raise CourseError(f"{kept} lies in the folder of the submissions: name another --out.")
+    kept.mkdir(mode=0o700, parents=True, exist_ok=True)  # grades are nobody else's
     work = Grading(config, kept, lesson, variant, protected, limits, seconds or Seconds())
     done = work.all(found, jobs or os.cpu_count() or 1)
     title = f"Grades of {place.name}"
