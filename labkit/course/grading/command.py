@@ -75,6 +75,7 @@ def grade(
     kept = Path(out).resolve() if out else place.with_name(f"{place.name}-grades")
     if kept == place or kept.is_relative_to(place):
         raise CourseError(f"{kept} lies in the folder of the submissions: name another --out.")
+    kept.mkdir(mode=0o700, parents=True, exist_ok=True)  # grades are nobody else's
     work = Grading(config, kept, lesson, variant, protected, limits, seconds or Seconds())
     done = work.all(found, jobs or os.cpu_count() or 1)
     title = f"Grades of {place.name}"
@@ -92,6 +93,11 @@ def summary(done: Sequence[Graded]) -> str:
     left = sum(not one.verdicts for one in done)
     text = f"{len(done)} submission{'' if len(done) == 1 else 's'}: {', '.join(counts) or 'none'}"
     return f"{text}; {left} not graded." if left else f"{text}."
+
+
+def printable(name: str) -> str:
+    """A student's name of a file for the terminal, which it can neither steer nor stop."""
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in name)
 
 
 class Grading:
@@ -155,7 +161,7 @@ class Grading:
             said = f"Its grading has failed ({type(error).__name__}: {error})."
             return Graded(one.student, one.place, notes=[said])
         write_whole(file, json.dumps(graded.as_json(), indent=1).encode())
-        print(f"{one.place}: {summary([graded])}", flush=True)
+        print(f"{printable(one.place)}: {summary([graded])}", flush=True)
         return graded
 
     def _lesson_name(self, one: Submission) -> str:

@@ -11,7 +11,8 @@ from labkit.course.grading.grading import Verdict
 WORDS = ("Right", "Look again", "Not yet", "No answer", "Stopped", "Not judged", "Not graded")
 HEADS = ("student", "file", "lesson", "variant", "exercise", "verdict", "diagnosis")
 HEADS += ("predictions", "quiz", "note")
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would calculate
+FORMULA = tuple("=+-@\t\r\n＝＋－＠")  # what a spreadsheet would calculate
+ODD = "backslashreplace"  # half a character, which no file can hold, is written as its number
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 70em; padding: 0 1em }
 table { border-collapse: collapse; width: 100% } td, th { text-align: left; vertical-align: top;
@@ -71,12 +72,13 @@ def as_csv(every: Sequence[Graded]) -> bytes:
             said = (one.student, one.file, one.lesson, one.variant, verdict.exercise)
             said += (verdict.word, verdict.cause, one.predicted, one.quiz, notes)
             rows.writerow([harmless(field) for field in said])
-    return text.getvalue().encode("utf-8")
+    return text.getvalue().encode("utf-8", ODD)
 
 
 def harmless(text: str) -> str:
     """A text that no spreadsheet takes for a formula."""
-    return f"'{text}" if text.startswith(FORMULA) else text
+    starts = text.startswith(FORMULA) or text.lstrip().startswith(FORMULA)
+    return f"'{text}" if starts else text
 
 
 def as_html(every: Sequence[Graded], title: str, said: Sequence[str]) -> bytes:
@@ -94,7 +96,8 @@ def as_html(every: Sequence[Graded], title: str, said: Sequence[str]) -> bytes:
         *(_submission(one, place) for place, one in enumerate(every)),
     ]
     head = f"<meta charset='utf-8'><title>{escape(title)}</title><style>{STYLE}</style>"
-    return f"<!doctype html><html lang='en'>{head}<body>{''.join(parts)}</body></html>".encode()
+    page = f"<!doctype html><html lang='en'>{head}<body>{''.join(parts)}</body></html>"
+    return page.encode("utf-8", ODD)
 
 
 def _overview(one: Graded, exercises: Sequence[str], place: int) -> list[str]:

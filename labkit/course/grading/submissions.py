@@ -22,6 +22,7 @@ from labkit.course.grading.slices import (
 from labkit.course.notebook import Notebook, source_of, tags_of
 
 LARGEST = 20_000_000  # bytes of a notebook that is read
+MOST_TEXT, MOST_TEXTS = 20_000, 200_000  # characters of an answer, and of all, in the report
 TAG = "exercise:"  # of a cell with an exercise, before its id
 LINK = re.compile(r"\[([^\]]+)\]\([^)]*\)")  # a handout leaves out what leads to files
 NOT_THEIRS = (".ipynb_checkpoints", "__MACOSX", ".git")
@@ -129,7 +130,7 @@ def guesses(one: Submission) -> dict[str, str]:
     found = {}
     for call in _calls(one, "predict"):
         if len(call.args) > 1 and not _is_none(call.args[1]):
-            found[call.args[0].value] = ast.unparse(call.args[1])[:100]
+            found[call.args[0].value] = _written(call.args[1])[:100]
     return found
 
 
@@ -139,8 +140,9 @@ def letters(one: Submission) -> dict[str, str]:
     for call in _calls(one, "quiz"):
         if len(call.args) > 1 and not _is_none(call.args[1]):
             answer = call.args[1]
-            text = answer.value if isinstance(answer, ast.Constant) else ast.unparse(answer)
-            found[call.args[0].value] = str(text)[:20]
+            is_text = isinstance(answer, ast.Constant) and isinstance(answer.value, str)
+            text = answer.value if is_text else _written(answer)
+            found[call.args[0].value] = text[:20]
     return found
 
 
@@ -155,6 +157,13 @@ def _calls(one: Submission, name: str) -> Iterator[ast.Call]:
         yield from calls_of(statement.node, name)
 
 
+def _written(node: ast.expr) -> str:
+    try:
+        return ast.unparse(node)
+    except (ValueError, RecursionError):  # a number of thousands of digits, or too deep
+        return "(not readable)"
+
+
 def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
@@ -166,7 +175,9 @@ def free_answers(one: Submission, ours: Notebook) -> list[str]:
     for cell in one.notebook.cells:
         text = source_of(cell).strip()
         if cell.get("cell_type") == "markdown" and text and _plain(text) not in known:
-            found.append(text[:20_000])
+            found.append(text[:MOST_TEXT])
+            if sum(map(len, found)) > MOST_TEXTS:
+                return [*found[:-1], "(More than a report can show: open the notebook.)"]
     return found
 
 

@@ -47,6 +47,7 @@ def test_what_was_done_is_kept_and_the_rest_is_done(tmp_path, monkeypatch):
     )
     assert grade(config(), str(folder)) == 0
     assert len(graded) == 4 - len(done)
+    assert out.stat().st_mode & 0o077 == 0  # nobody else reads grades
     assert all((out / "state" / name).read_bytes() == data for name, data in done.items())
     rows = csv.DictReader((out / "grades.csv").read_text("utf-8").splitlines())
     words = [row["verdict"] for row in rows if row["exercise"] == ID]

@@ -3,6 +3,7 @@
 import csv
 import json
 
+from labkit.course.grading.command import printable
 from labkit.course.grading.grading import Verdict
 from labkit.course.grading.report import Graded, as_csv, as_html, harmless
 
@@ -27,6 +28,15 @@ def test_no_field_is_a_formula():
     assert rows[0]["note"] == "'+1 note" and rows[0]["quiz"] == "1 right of 3"
     assert (rows[2]["verdict"], rows[2]["diagnosis"]) == ("Not graded", "This is no notebook.")
     assert harmless("x = 1") == "x = 1"
+    for start in (" =", "\n=", "＝", "\u00a0@", "\n"):
+        assert harmless(f"{start}1+1") == f"'{start}1+1"
+
+
+def test_half_a_character_stops_no_report():
+    half = Graded("a\udcff", "b\udcff.ipynb", texts=["\ud800"], notes=["\ud800"])
+    assert "b\\udcff.ipynb" in as_csv([half, NOTHING]).decode()
+    assert "<pre>\\ud800</pre>" in as_html([half, NOTHING], "\udcff", []).decode()
+    assert printable("\x1b[2J\udcffé") == r"\x1b[2J\udcffé"
 
 
 def test_nothing_of_a_student_s_is_html():

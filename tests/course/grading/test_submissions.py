@@ -35,6 +35,21 @@ def test_guesses_and_letters_are_read_and_nothing_is_run(tmp_path):
     assert letters(one) == {"gpu.quiz_bound": "b", "gpu.quiz_plus_equals": "1 / 0"}
 
 
+def test_what_python_cannot_write_costs_no_grading(tmp_path):
+    long = f"0x{'f' * 8000}"
+    file = submit(tmp_path, "one", f'quiz("gpu.q", {long})\npredict("gpu.p", -{long}, "B")')
+    one = read(file, "one.ipynb")
+    assert letters(one) == {"gpu.q": "(not readable)"}
+    assert guesses(one) == {"gpu.p": "(not readable)"}
+
+
+def test_no_student_fills_the_report(tmp_path):
+    cells = [text_cell(f"{number} {'x' * 30_000}") for number in range(50)]
+    one = read(submit(tmp_path, "one", *cells), "one.ipynb")
+    texts = free_answers(one, Notebook(one.path, "ours", course_notebook()))
+    assert sum(map(len, texts)) < 201_000 and "open the notebook" in texts[-1]
+
+
 def test_free_answers_are_the_student_s_own_texts(tmp_path):
     file = submit(tmp_path, "one", text_cell("Because of the [bias](x.ipynb)."), code("x = 1"))
     one = read(file, "one.ipynb")

@@ -41,6 +41,8 @@ def test_a_server_that_never_answers():
     said = str(caught.value)
     assert f"Worker 3 waited 0.3 s for its greeting, and server {address} did not answer" in said
     assert "(nothing came)" in said and "can this host reach it?" in said
+    port = address.partition(":")[2]
+    assert f"`ss -nl -tp 'sport = :{port}'` names it" in said  # a stranger at the port
 
 
 def test_a_server_that_trickles_has_not_answered():
@@ -236,7 +238,7 @@ def test_who_does_not_prove_the_secret_gets_no_second_request():
             timeout=ENOUGH,
         )
         for _ in range(2):
-            with pytest.raises(ServerError, match="do not hold the same secret"):
+            with pytest.raises(ServerError, match=r"same secret.* names it; end it"):
                 link.ask({"kind": "log"})
         thread.join(ENOUGH)
     assert heard == [(64, b"")] * 2

@@ -175,7 +175,8 @@ class Link:
         except HandshakeError:
             raise ImpostorError(
                 f"Server {self.address} and {self._name()} do not hold the same secret, or it is "
-                f"not {name}: each cluster has its own secret, which all its roles are given."
+                f"not {name}: each cluster has its own secret, which all its roles are given. "
+                f"Or another program listens there: {_stranger(self.address)}"
             ) from None
         said, _ = self._exchanged({"kind": "hello", **self._self()}, None, end)
         self.finished = said["finished"]
@@ -205,8 +206,16 @@ class Link:
         )
         return (
             f"{who} waited {self.timeout:g} s for {purpose}, and server {names} did not answer "
-            f"({why.rstrip('.')}). Does it run, and can this host reach it?"
+            f"({why.rstrip('.')}). Does it run, and can this host reach it? "
+            f"Or has another program taken its place: {_stranger(self.address)}"
         )
+
+
+def _stranger(address: str) -> str:
+    """How to find who listens at an address, and what to do."""
+    port = address.rpartition(":")[2]
+    wanted = f"-x src {address}" if "/" in address else f"-tp 'sport = :{port}'"
+    return f"on its host, `ss -nl {wanted}` names it; end it, or give all roles another place."
 
 
 def _until(end: float) -> float:
