@@ -14,7 +14,7 @@
 #     minutes: 50
 #     needs: [jax]
 #     able: predict the bytes of each collective; choose a mesh by what it sends; read what the compiler chose
-#     runs_on: the same
+#     runs_on: JAX, and a snapshot of the answers of Google's TPU compiler
 # ---
 
 # %% [markdown]
