@@ -388,7 +388,7 @@ for kernel in (20, 25):
 # Kernel 25 sets the left part of its upper row against that of its lower one.
 # <!-- holds: w[25].sum(axis=0)[0, 0] > 1 and w[25].sum(axis=0)[2, 0] < -1 and w[25].sum(axis=0)[2, 1] < -0.5 -->
 # By lesson 1's gate, nothing comes back through the closed 69 %, so at least 69 % of the `dy` that reaches `conv1` is 0.
-# In the network it is more: the max-pool behind the ReLU hands its `dy` back to one number of four (lesson 3).
+# In the network it is more: the max-pool behind the ReLU keeps the largest of four numbers (lesson 3), and hands its `dy` back to that one alone.
 #
 # ### Outside
 #
