@@ -106,7 +106,7 @@ class ClosedProcess:
             "parent": os.getpid(),
             "root": root,
             "see": room.see,
-            "hide": sorted(hides),
+            "hide": sorted({one for place in hides for one in with_compiled(place)}),
             "path": room.path,
             "environment": room.environment | {"HOME": closed_room.HOME},
             "copies": room.copies,
@@ -235,6 +235,13 @@ class ClosedProcess:
     def _work(self) -> float:
         """Seconds of processor time of all its processes, those that have ended among them."""
         return sum(map(_ran, self._processes()))
+
+
+def with_compiled(place: str) -> list[str]:
+    """A place, and what Python has compiled of it: that can be read as well as its text."""
+    file = Path(place)
+    cached = file.parent.glob(f"__pycache__/{file.stem}.*.pyc") if file.suffix == ".py" else ()
+    return [str(place), *map(str, cached)]
 
 
 def _resident(pid: int) -> int:

@@ -1,6 +1,7 @@
 """What is read from a submitted file's text alone: whose it is, guesses, letters, free answers."""
 
 from labkit.course.config import config
+from labkit.course.grading.closed_process import with_compiled
 from labkit.course.grading.submissions import (
     free_answers,
     guesses,
@@ -64,3 +65,11 @@ def test_the_lesson_is_that_of_most_ids():
     index = {"tiles": ["gpu.a", "gpu.b"], "ring": ["distributed.c"]}
     assert lesson_of(["distributed.c", "gpu.a", "gpu.b"], index) == "tiles"
     assert lesson_of(["gpu.unknown"], index) == "" and lesson_of([], {}) == ""
+
+
+def test_what_is_hidden_is_hidden_compiled_too(tmp_path):
+    source, compiled = tmp_path / "a.py", tmp_path / "__pycache__" / "a.cpython-311.pyc"
+    compiled.parent.mkdir()
+    compiled.touch()
+    (compiled.parent / "b.cpython-311.pyc").touch()
+    assert with_compiled(str(source)) == [str(source), str(compiled)]
