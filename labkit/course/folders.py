@@ -135,10 +135,13 @@ def _named_in(text: str) -> set[str]:
 
 
 def without_source(config: Config) -> Iterator[str]:
-    """Each folder beside the lessons' own in which there is no lesson."""
+    """Each folder beside the lessons' own in which there is no lesson.
+
+    What Python compiled of a lesson that git has moved away does not count.
+    """
     for folder in sorted(config.chapters.glob("*/source/*/")):
-        files = [path for path in folder.iterdir() if path.name != "__pycache__"]
-        if folder.is_dir() and files and not (folder / SOURCE).is_file():
+        found = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"]
+        if found and not (folder / SOURCE).is_file():
             do = "write it, or delete the folder"
             yield f"{config.relative(folder)} has no {SOURCE}: {do}."
 

@@ -64,6 +64,13 @@ def test_a_folder_without_a_lesson_is_named(two):
     assert sentence.startswith("chapters/02_tpu/source/first has no lesson.py: write it, or delete")
 
 
+def test_what_python_compiled_of_a_lesson_that_went_is_no_folder(two):
+    left = two / "chapters/02_tpu/source/gone/wrong/__pycache__"
+    left.mkdir(parents=True)
+    (left / "shared.cpython-311.pyc").touch()
+    assert list(folders.without_source(config(two))) == []
+
+
 @pytest.mark.parametrize(
     "code",
     [
