@@ -432,7 +432,7 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 #
 # ### Outside
 #
-# On a v5e, fp8 saves bytes, but no cycles.
+# On a v5e, fp8 saves bytes, but no arithmetic.
 # For matrices [2048, 2048], Google's compiler expects 141,966 in e4m3 and in bfloat16, and 79,888 with 8-bit integers (compiled).
 #
 # The softmax of PyTorch (and of JAX) takes this care: from 8,192 scores in bfloat16, `torch.softmax` makes probabilities that sum to 1 within 0.001.
