@@ -231,7 +231,7 @@ for n in (128, 256, 257, 1024):
 #
 # ### The digits, bought back
 #
-# The unit multiplies bfloat16 (and whole numbers of 8 bits), but no float32.
+# The unit of a v5e multiplies bfloat16 (and whole numbers of 8 bits), but no float32.
 # If you need more digits, write a number as a *sum* of numbers that have few.
 # Take 3.14159, with two decimal digits for each part:
 #
