@@ -478,7 +478,7 @@ print(f"mean loss of 4 steps: fit {fit(inside, train_set):.3f}, our loop {ours.m
 #
 # ## Recap
 #
-# - **The rule to keep: divide each replica's losses by the weight of the whole batch, here 64; with a mean of its own on each of n replicas, the step is n times too long.**
+# - **The rule to keep: divide each replica's losses by the weight of the whole batch, here 64; with a mean of its own on each of n replicas, a step of SGD is n times too long.**
 #   <!-- holds: abs(too_long - 8) < 0.01 -->
 # - Batch normalisation is no sum: synchronise it, or accept that every replica has moments of its own.
 # - A checkpoint holds weights, velocities and the number of finished steps; the order of the data follows from a seed.

@@ -276,6 +276,7 @@ figures.table(["nine layers", "kept", "compiler", "more FLOP"], nine)
 # **But blocks of one layer need 10 GiB, more than no blocks at all, for the same 35 %.**
 # <!-- holds: nine[1][2].value == 10 and round(nine[1][3].value) == 35 -->
 # For if each layer is a block, each output is the last of its block, and all nine are kept, and it seems that one more is there while a layer is computed again.
+# (A transformer's layer makes many arrays and hands on one; such a layer is what we call a block here, and around each, `jax.checkpoint` saves most of them.)
 # One block of all nine saves nothing either, since all of its outputs are there at once when it is computed again.
 # <!-- holds: nine[3][2].value == 9 and round(nine[3][3].value) == 35 -->
 #
@@ -364,7 +365,7 @@ figures.guesses([("memory", memory_guess, memory), ("more FLOP", flop_guess, mor
 #
 # ## Recap
 #
-# - **The rule to keep: with `jax.checkpoint` around blocks of √L layers, a step keeps about 2 √L - 1 outputs instead of L, 7 instead of 16, for a second forward pass, 34 % more arithmetic; around single layers, it saves nothing.**
+# - **The rule to keep: with `jax.checkpoint` around blocks of √L layers, a step keeps about 2 √L - 1 outputs instead of L, 7 instead of 16, for a second forward pass, 34 % more arithmetic; around single layers that make one array each, it saves nothing.**
 #   <!-- holds: 2 * 16**0.5 - 1 == 7 == round(theirs[4], 2) and round(100 * 16 / 47) == 34 -->
 # - Donate weights and optimiser state, and add up arguments and results yourself.
 #

@@ -250,10 +250,11 @@ slice_pictures.over_the_batch(mesh_bytes, D, F, [256, 1024, 4096, 8192, 16384, 6
 # <!-- holds: np.ptp(mesh_bytes(8192, D, F, np.array([4, 1]), np.array([1, 4]))) < 1 -->
 # But there, the mesh of both sends even less: 16.8 MB instead of 25.2.
 # <!-- holds: [round(float(one) / 1e6, 1) for one in mesh_bytes(8192, D, F, np.array([2, 4]), np.array([2, 1]))] == [16.8, 25.2] -->
-# **On four chips, cut by weights up to F = 4,096 rows, by images from 4F = 16,384 rows, and by both in between.**
+# **On four chips, a chip sends the fewest bytes if cut by weights up to F = 4,096 rows, by images from 4F = 16,384 rows, and by both in between.**
 # <!-- holds: np.ptp(mesh_bytes(4096, D, F, np.array([2, 1]), np.array([2, 4]))) < 1 and np.ptp(mesh_bytes(16384, D, F, np.array([2, 4]), np.array([2, 1]))) < 1 -->
 # (In a deep network, the gradient of `x` is needed, too.
-# Then there are two all-reduces along `model`, and each of these batches is half as large.)
+# Then there are two all-reduces along `model`, and each of these batches is half as large.
+# And these are bytes, not times: a ring of four can use two links of a chip, a pair only one.)
 #
 # ## Measure
 #
@@ -262,7 +263,7 @@ slice_pictures.over_the_batch(mesh_bytes, D, F, [256, 1024, 4096, 8192, 16384, 6
 # In a deep network, a layer gets its `x` from a layer before, which may leave the rows cut.
 # With **sequence parallelism**, a layer first gathers the rows, and at the end each chip keeps its rows of the sum only.
 # Then everything between such layers, such as a normalisation, works on a quarter of the rows.
-# Here is our version of the two layers, without a gradient.
+# Here are our two layers so, without a gradient.
 
 # %%
 by_rows = (P("model"), P(None, "model"), P("model"))  # of x, w1 and w2
@@ -281,13 +282,12 @@ reports.exchanges(ours, {"rows": [2 * B * D // 4, 2 * B * D]}, ring_bytes)
 
 # %% [markdown]
 # The reduce-scatter's result has a quarter of the bytes, and yet both send the same: the array that is added up has four times its result.
-# Together they send as much as one all-reduce, as the ring has it.
+# Together they send as much as one all-reduce.
 # <!-- holds: round(float(reports.total(ours["rows"], ring_bytes)), 2) == round(float(reports.total(made["by weights"], ring_bytes)), 2) -->
 #
 # ### The compiler's own choice
 #
-# A program need not contain a collective at all.
-# You write it for a single device and say how the inputs are cut, and the compiler adds what is needed.
+# You can also write a program for a single device and say how the inputs are cut; the compiler adds the collectives.
 # We give it the step in the three cuts, and the two layers with their rows cut.
 
 
@@ -305,8 +305,7 @@ reports.beside(made | ours, theirs, ring_bytes)
 # <!-- holds: all(sorted(one.bytes for one in made[cut].collectives) == sorted(one.bytes for one in theirs[cut].collectives) for cut in made) -->
 # But for the two layers, it adds up with a whole all-reduce, and each chip sends half as much again.
 # <!-- holds: round(float(reports.total(theirs["rows"], ring_bytes)) / float(reports.total(ours["rows"], ring_bytes)), 3) == 1.5 -->
-# We had said how the inputs are cut, and nothing of the result.
-# It chose a result that is whole on every chip, which no one had asked for.
+# We had said nothing of the result, so it is whole on every chip.
 # One line says what we want: `with_sharding_constraint`.
 
 
@@ -323,18 +322,16 @@ reports.exchanges({name: theirs[name] for name in formula}, formula, ring_bytes)
 # %% [markdown]
 # Now it sends what we send.
 # <!-- holds: float(reports.total(theirs["rows, constrained"], ring_bytes)) == float(reports.total(ours["rows"], ring_bytes)) -->
-# In the program's text stands an all-reduce all the same: XLA writes a reduce-scatter as a fusion named `all-reduce-scatter`, with an all-reduce inside.
-# And an exchange that runs beside the arithmetic stands in the text several times, with one and the same `channel_id`: it counts once.
+# In the program's text, XLA writes a reduce-scatter as a fusion, `all-reduce-scatter`, with an all-reduce inside, and an exchange beside the arithmetic several times, with one `channel_id`: each counts once.
 #
 # ### How long does it take?
 #
 # The compiler gives no cycles for a collective, so bytes are divided by the bandwidth of the links, which are called **ICI** (inter-chip interconnect).
-# What is their bandwidth?
 # The first table has what is published.
 # The second divides: in a slice of 2 x 2, only 2 of a chip's 4 links have a neighbour at their other end.
 # A ring that goes one way uses one of them, and two rings, one each way, use both.
-# The third is the only real run here, and not ours: the book shows an all-gather of 33.6 MB over four v5e chips.
-# There, each chip sends 3/4 of it, 25.2 MB, exactly as much as in our step, cut by images.
+# The third is the only real run here, and not ours: the book shows an all-gather of 33.6 MB over four v5e chips in a line.
+# So a chip at an end receives the other three parts, 25.2 MB, over one link: as much as a chip of our step sends, cut by images.
 
 # %%
 reports.links()
@@ -344,7 +341,7 @@ reports.beside_a_real_slice(ring_bytes)
 # %% [markdown]
 # The first three figures look like three different ones, but they are one: 1,600 Gbit/s are 200 GB/s, and 400 GB/s counts both directions.
 # The last one contradicts them by a tenth, in the same book.
-# So give the direction with each bandwidth, and ask for it.
+# So give the direction with each bandwidth.
 #
 # In this one profile, the exchange took longer than either figure predicts.
 # <!-- holds: float(reports.PROFILE.seconds) > 0.75 * reports.PROFILE.result / 4.5e10 > 0.75 * reports.PROFILE.result / 5e10 -->
@@ -379,7 +376,7 @@ figures.guesses(results)
 #
 # ## Recap
 #
-# **The rule to keep: for two layers D to F to D on four chips, cut by weights up to F rows, here 4,096, by images from 4F, here 16,384, by both in between; and say how the result is cut.**
+# **The rule to keep: for two layers D to F to D on four chips, a chip sends the fewest bytes cut by weights up to F rows, here 4,096, by images from 4F, here 16,384, by both in between (half as many in a deep network); and say how the result is cut.**
 #
 # ### Outside
 #
