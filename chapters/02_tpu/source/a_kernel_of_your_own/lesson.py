@@ -404,7 +404,7 @@ figures.guesses(results)
 #
 # ## Recap
 #
-# **The rule to keep: where the blocks do not divide K, as 128 does not divide 300, set what lies beyond K to 0 in both factors, since 0 x NaN is NaN; beyond M and N nothing needs a mask.**
+# **The rule to keep: where the blocks do not divide K, as 128 does not divide 300, set what lies beyond K to 0 in both factors, since 0 x NaN is NaN; in a product, beyond M and N nothing needs a mask.**
 # <!-- holds: nan["x alone"] == 1_024 and nan["x and w"] == 0 -->
 #
 # By the rule, M = 13 and N = 50 need no mask of their own, although 8 and 64 do not divide them.

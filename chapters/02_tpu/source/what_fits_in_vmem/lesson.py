@@ -45,7 +45,7 @@
 # All through this lesson, the kernel is the layer relu(x w + b) of that lesson, with x and w [2048, 2048] and y in bfloat16, and b and the running sum in float32.
 #
 # If all its blocks have 1,024 x 1,024 numbers, how many MiB does it need in VMEM?
-# And how many times as many bytes come from HBM with blocks of 128 x 128 numbers as with 512 x 512?
+# And how many times as many bytes cross between HBM and VMEM with blocks of 128 x 128 numbers as with 512 x 512?
 
 # %%
 import numpy as np
@@ -143,7 +143,7 @@ figures.table(heads, rows, "Bytes in VMEM; the answers come from a snapshot.")
 # <!-- holds: all(row[1] == row[2] for row in rows) -->
 # But with large blocks the compiler adds up to 2.9 MB, for numbers that find no room in the registers.
 # <!-- holds: round(max(row[3] for row in rows) / 1e6, 1) == 2.9 -->
-# So leave it a quarter of the memory.
+# So leave it about a quarter of the memory.
 # <!-- holds: max(row[3] for row in rows) < 4 * 2**20 -->
 #
 # ## Check
@@ -226,7 +226,7 @@ def hbm_bytes(M, K, N, bm, bk, bn, itemsize):
 hbm_bytes = check("tpu.hbm_bytes", hbm_bytes)
 
 # %% [markdown]
-# A v5e's HBM brings 819 GB per second (published), which at its clock of 1.5 GHz is 545 bytes per cycle.
+# A v5e's HBM brings 819 GB per second (published), which at its clock of 1.503 GHz is 545 bytes per cycle.
 # Here are the three bounds for our five choices.
 # The largest of the three holds, since none can be undercut.
 
@@ -321,7 +321,7 @@ results = [
 figures.guesses(results)
 
 # %% [markdown]
-# Bytes shrink with the sides of the blocks, not with their area: four times as large sides, nearly a quarter of the bytes.
+# Bytes shrink with the sides of the blocks of y, not with their area: four times as large sides, a little over a quarter of the bytes.
 # <!-- holds: 3.5 < times[0] / times[1] < 4 -->
 #
 # **Which blocks should we take?**
