@@ -23,16 +23,17 @@
 # **1,024 of 1,024 results are NaN, and yet the kernel multiplies correctly.**
 # <!-- holds: int(jnp.isnan(unmasked).sum()) == 1_024 -->
 # It is right with K = 256 and with K = 384.
+# <!-- holds: K == 384 and right == y.size == 2_600 -->
 # With K = 300, each of its results is NaN, "not a number", although all inputs are ordinary numbers.
 # Where do the NaN come from?
 #
 # So far, Google's compiler has written the program for the matrix unit.
-# In this lesson you write it, in **Pallas**, the part of JAX for kernels of one's own.
+# In this lesson you write such a program, a **kernel**, in **Pallas**, the part of JAX for kernels of one's own.
 #
 # ## What you will be able to do
 #
 # - say which block of each matrix a step works on;
-# - write the step of a matrix product, and fuse what follows the product into it;
+# - write the step of a matrix product, and do in it what follows the product;
 # - keep a kernel right where no block divides the matrix.
 #
 # You need the lessons *A product in a grid* and *What the compiler makes of a layer*.
@@ -44,7 +45,7 @@
 # %% [markdown]
 # ## Predict
 #
-# A product with K = 2,048 is summed up in 32 parts, one after the other.
+# A product with K = 4,096 is summed up in 32 parts.
 # In one kernel, the sum is kept in float32 and rounded to bfloat16 at the end; in the other it is kept in bfloat16 all the time.
 # How many times as large is the second one's error?
 #
@@ -85,7 +86,7 @@ nan_guess = predict("tpu.nan_left_over", 0, "results")
 # The small one on the chip is **VMEM**, and only what lies there can reach the matrix unit.
 # So a large product has to be cut into **blocks** that fit into VMEM.
 #
-# A Pallas **kernel** is a function that computes with one block of each matrix.
+# In Pallas, a kernel is a function that computes with one block of each matrix.
 # The **grid** says how often it is called; each call is a **step**.
 # Before a step Pallas copies its blocks from HBM into VMEM, and after the last step that works on a block of the result, it copies this block back.
 #
@@ -109,7 +110,7 @@ nan_guess = predict("tpu.nan_left_over", 0, "results")
 block_pictures.walk()
 
 # %% [markdown]
-# Look at steps (0,1,0) and (0,1,1): they are the two products of y(0,1) above.
+# Steps (0,1,0) and (0,1,1) are the two products of y(0,1) above.
 #
 # ### Which block
 #
@@ -141,7 +142,7 @@ block_indices = check("tpu.block_indices", block_indices)
 # Two further things are new:
 #
 # - `scratch_shapes` asks for memory in VMEM that belongs to the kernel and keeps its numbers from step to step; we use it for the sum;
-# - `interpret=True` runs the grid on your CPU, one step after the other; without it, the kernel is for a TPU alone.
+# - `interpret=True` runs the grid on your CPU; without it, the kernel is for a TPU alone.
 
 
 # %%
@@ -193,7 +194,7 @@ def tiled(step, blocks, interpret=True):
 #     total[...] = ...
 # ```
 #
-# (An `if` would not do, because k is no number yet when the kernel is compiled.)
+# (An `if` would not do: k is no number yet when the kernel is compiled.)
 #
 # **Exercise `tpu.matmul_step`**: write the step: begin `total` with 0, add this step's product, and store `total` into y, in y's type, when it is complete.
 # `jnp.dot(a, b, preferred_element_type=jnp.float32)` multiplies, and gives float32 also for bfloat16 blocks.
@@ -226,8 +227,8 @@ matmul_step = check("tpu.matmul_step", matmul_step)
 # %% [markdown]
 # ## Check
 #
-# Your kernel multiplies the matrices of the example, and then larger ones, in blocks of multiples of 8 rows and 128 columns, as a TPU wants them.
-# Then `compile_for_tpu`, which you know from *What the compiler makes of a layer*, asks Google's compiler about it, for matrices [2048, 2048] (where it is not installed, from a snapshot).
+# Your kernel multiplies the matrices of the example, and then larger ones.
+# Then `compile_for_tpu` asks Google's compiler about it, or a snapshot, for matrices [2048, 2048].
 
 # %%
 rng = np.random.default_rng(7)
@@ -253,9 +254,12 @@ for name, made in [("your kernel", kernel), ("XLA's product", library)]:
 # %% [markdown]
 # The results are right, and the compiler takes your kernel: it is a program for a TPU v5e, 186,880 bytes long.
 # <!-- holds: kernel.memory["generated_code"] == 186_880 -->
-# But where it estimates the cycles of its own product, it has none for yours.
+# But where it estimates the cycles of its own product, it has none for yours, which is one call for it.
 # <!-- holds: kernel.estimated_cycles is None and library.estimated_cycles > 0 -->
 # The next lesson, *What fits in VMEM*, finds another way to its cost.
+#
+# Blocks of 2 x 2 are for the interpreter alone: on a TPU, a block's rows must be a multiple of 8 and its columns of 128, or as many as the matrix has.
+# Below, 64 columns are allowed because N is 64.
 #
 # ## Measure
 #
@@ -276,27 +280,28 @@ def sum_in_y(x, w, y, total):
     y[...] = (y[...] + part).astype(y.dtype)  # rounded in every step
 
 
-x, w = sums = whole_numbers(16, 2048), whole_numbers(2048, 128)
-exact = np.asarray(x, int) @ np.asarray(w, int)
+long_x, long_w = whole_numbers(16, 4096), whole_numbers(4096, 128)
+exact = np.asarray(long_x, int) @ np.asarray(long_w, int)
 errors = []
 for step in (matmul_step, sum_in_y):
-    y = tiled(step, (16, 64, 128))(x, w)
+    y = tiled(step, (16, 128, 128))(long_x, long_w)
     errors.append(float(np.abs(np.asarray(y, float) - exact).mean()))
 times = errors[1] / errors[0]
 rows = [["float32, in total", errors[0]], ["bfloat16, in y", errors[1]]]
 figures.table(["the sum is kept in", "mean error"], rows, "counted in whole numbers, exactly")
 
 # %% [markdown]
-# The float32 sum is rounded once, the other one 32 times, and its error is 4.5 times as large.
-# <!-- holds: round(times, 1) == 4.5 -->
+# The float32 sum is rounded once, the other one 32 times, and its error is 4.8 times as large.
+# <!-- holds: round(times, 1) == 4.8 -->
 # **Keep a sum that runs over many steps in float32 scratch memory, and round it once, at the end.**
 #
 # ### What follows the product
 #
 # A layer adds a bias to the product and applies a ReLU.
 # As a program of its own, this would read all of y from HBM and write it again.
-# In the kernel the block still lies in VMEM, so it costs no transfer: we say it is **fused**.
-# It belongs into the last step, where the sum is complete.
+# In the kernel the block still lies in VMEM, so y crosses only once.
+# We say that bias and ReLU are **fused** into the product.
+# They belong into the last step, where the sum is complete.
 # There, `store` becomes
 #
 # ```
@@ -317,8 +322,9 @@ print("results:", unmasked.size, " of them NaN:", int(jnp.isnan(unmasked).sum())
 block_pictures.ragged(300, 128)
 
 # %% [markdown]
-# The grid has 300 / 128 = 2.3, rounded up 3 steps along K, and they cover 384 columns of x and 384 rows of w.
-# Nobody says what lies in the 84 that are too many; the interpreter fills them with NaN, so that the fault shows.
+# Since 300 / 128 = 2.3, the grid has 3 steps along K.
+# They cover 3 x 128 = 384 columns of x and 384 rows of w, which is 84 too many.
+# Nobody says what lies in these; the interpreter fills them with NaN, so that the fault shows.
 #
 # Along M and N, this does no harm: numbers beyond the edge make only results beyond the edge, which are not stored.
 # But along K they are added to every result, so they have to become 0.
@@ -334,7 +340,7 @@ block_pictures.ragged(300, 128)
 # what should be there     3    5    0    0
 # ```
 #
-# Multiplying by 0 does not help, since NaN x 0 is NaN; `jnp.where(condition, a, b)` takes a number from `a` or from `b`, and so gets rid of the other.
+# Multiplying by 0 does not help, since NaN x 0 is NaN; `jnp.where(condition, a, b)` takes each number from `a` or from `b`.
 # For the condition, `lax.broadcasted_iota(jnp.int32, shape, axis)` gives an array that counts 0, 1, 2, ... along one axis.
 #
 # **Exercise `tpu.mask_k`**: return the blocks x[bm, bk] and w[bk, bn] of step k, with 0 in every column of x and every row of w that does not lie below K.
@@ -396,7 +402,7 @@ figures.guesses(results)
 # %% [markdown]
 # **Where did the NaN come from?**
 # From the third block along K, which covers columns 256 to 383, while x has only 300.
-# Each result is a sum over K, so each took up 84 products that do not belong to it.
+# Each result is a sum over K, so each took up 84 products too many.
 #
 # ## On trial
 #
@@ -407,23 +413,25 @@ figures.guesses(results)
 # **The rule to keep: where the blocks do not divide K, as 128 does not divide 300, set what lies beyond K to 0 in both factors, since 0 x NaN is NaN; in a product, beyond M and N nothing needs a mask.**
 # <!-- holds: nan["x alone"] == 1_024 and nan["x and w"] == 0 -->
 #
-# By the rule, M = 13 and N = 50 need no mask of their own, although 8 and 64 do not divide them.
+# By the rule, M = 13 and N = 200 need no mask, although 8 and 128 do not divide them; K = 384 is 3 x 128.
 
 # %%
-x, w = whole_numbers(13, 256), whole_numbers(256, 50)
-y = tiled(matmul_step, (8, 128, 64))(x, w)
+M, K, N = 13, 384, 200
+x, w = whole_numbers(M, K), whole_numbers(K, N)
+y = tiled(matmul_step, (8, 128, 128))(x, w)
 exact = np.asarray(x, int) @ np.asarray(w, int)
-print(f"equal in {int((y == exact.astype(y.dtype)).sum())} of {y.size} results")
+right = int((y == exact.astype(y.dtype)).sum())
+print(f"equal in {right:,} of {y.size:,} results")
 
 # %% [markdown]
-# All 650 are right.
-# <!-- holds: int((y == exact.astype(y.dtype)).sum()) == 650 == y.size -->
+# All 2,600 are right.
+# <!-- holds: right == 2_600 == y.size -->
 #
 # ### Outside
 #
-# Pallas is part of JAX: `jax.experimental.pallas`, described in [JAX's own pages](https://docs.jax.dev/en/latest/pallas/index.html), which also have a [matrix product for TPUs](https://docs.jax.dev/en/latest/pallas/tpu/matmul.html).
-# With JAX come kernels that people use, such as `jax.experimental.pallas.ops.tpu.splash_attention`; we ran none of them.
-# `interpret=pltpu.InterpretParams()` is another interpreter, which also simulates the TPU's memories; the next lesson uses it.
+# Pallas is part of JAX: `jax.experimental.pallas`, described in [JAX's own pages](https://docs.jax.dev/en/latest/pallas/index.html), with a [matrix product for TPUs](https://docs.jax.dev/en/latest/pallas/tpu/matmul.html).
+# `compiler_params=pltpu.CompilerParams(dimension_semantics=("parallel", "parallel", "arbitrary"))` allows Pallas to divide i and j, not k, between two cores.
+# For a v5p, which has two, it halves the steps of a core, from 64 to 32 (compiled); for a v5e, which has one, it changes nothing.
 #
 # ## Quiz
 #

@@ -1,12 +1,14 @@
 """Lesson a_kernel_of_your_own: its numbers follow the learner's functions."""
 
+import jax
+import jax.export
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from labkit.checks.items import Refused, Unsolved
-from labkit.tpu import tiled
-from labkit_lessons.tpu.a_kernel_of_your_own import judging
+from labkit.tpu import compiler, tiled
+from labkit_lessons.tpu.a_kernel_of_your_own import judging, solutions
 from tests.notebooks.running import Run
 
 CHECKED = "results are right"
@@ -43,8 +45,8 @@ def test_the_error_of_a_sum_in_bfloat16(lesson):
     names = lesson.namespace
     assert names["times"] == names["errors"][1] / names["errors"][0] > 2
     # by hand: the exact sums, rounded to bfloat16 once and in each of 32 parts
-    x, w = (np.asarray(names["sums"][place], float) for place in (0, 1))
-    parts = np.einsum("mpk,pkn->pmn", x.reshape(16, 32, 64), w.reshape(32, 64, 128))
+    x, w = (np.asarray(names[one], float) for one in ("long_x", "long_w"))
+    parts = np.einsum("mpk,pkn->pmn", x.reshape(16, 32, 128), w.reshape(32, 128, 128))
     total = jnp.zeros((16, 128), jnp.bfloat16)
     for part in parts:
         total = jnp.asarray(np.asarray(total, float) + part, jnp.bfloat16)
@@ -65,7 +67,41 @@ def test_the_table_follows_the_mask(lesson):
 
 
 def test_edges_along_m_and_n_need_no_mask(lesson):
-    assert "equal in 650 of 650" in lesson.printed[lesson.cell(EDGES)]
+    assert "equal in 2,600 of 2,600" in lesson.printed[lesson.cell(EDGES)]
+
+
+@pytest.mark.parametrize("blocks", [(16, 128, 128), (16, 128, 64), (8, 128, 128)])
+def test_a_tpu_takes_the_blocks_of_the_lesson_and_no_others(blocks):
+    """Those of the sum, of K = 300 and of the recap, on their matrices; half of bk is refused."""
+    (M, K, N) = {(16, 128, 128): (16, 4096, 128), (16, 128, 64): (16, 300, 64)}.get(
+        blocks, (13, 384, 200)
+    )
+    given = [jax.ShapeDtypeStruct(shape, jnp.bfloat16) for shape in ((M, K), (K, N))]
+
+    def lower(blocks):
+        kernel = tiled.tiled(solutions.matmul_step, blocks)
+        return jax.export.export(jax.jit(kernel), platforms=["tpu"])(*given)
+
+    assert "tpu_custom_call" in lower(blocks).mlir_module()
+    with pytest.raises(ValueError, match="divisible by 8 and 128 respectively"):
+        lower((blocks[0], 64, blocks[2]))
+    with pytest.raises(ValueError, match="divisible by 8 and 128 respectively"):
+        lower((2, 2, 2))
+
+
+@pytest.mark.skipif(not compiler.installed(), reason="needs Google's compiler")
+@pytest.mark.parametrize(("topology", "steps"), [("v5e:1x1", (64, 64)), ("v5p:1x1", (32, 64))])
+def test_dimension_semantics_divides_the_steps_of_two_cores(monkeypatch, topology, steps):
+    """What Outside says: half the steps for each of a v5p's two cores, and no change on a v5e."""
+    made = []
+    for schedule in (("parallel", "parallel", "arbitrary"), None):
+        monkeypatch.setattr(tiled, "SCHEDULE", schedule)
+        kernel = tiled.tiled(solutions.matmul_step, (512, 512, 512))
+        shapes = [(2048, 2048), (2048, 2048)]
+        answer = compiler.compile_for_tpu(kernel, shapes, topology, source="compiler", bundles=True)
+        made.append(answer.kernels[0])
+    assert (made[0].steps, made[1].steps) == steps
+    assert (made[0] == made[1]) == (topology == "v5e:1x1")
 
 
 def test_the_layer_equals_numpy():
