@@ -254,7 +254,7 @@ for name, made in [("your kernel", kernel), ("XLA's product", library)]:
 # %% [markdown]
 # The results are right, and the compiler takes your kernel: it is a program for a TPU v5e, 186,880 bytes long.
 # <!-- holds: kernel.memory["generated_code"] == 186_880 -->
-# But where it estimates the cycles of its own product, it has none for yours, which is one call for it.
+# But where it estimates the cycles of its own product, it has none for yours: to XLA, a kernel is a single call.
 # <!-- holds: kernel.estimated_cycles is None and library.estimated_cycles > 0 -->
 # The next lesson, *What fits in VMEM*, finds another way to its cost.
 #

@@ -11,7 +11,7 @@
 #   labkit:
 #     title: What fits in VMEM
 #     number: 8
-#     minutes: 56
+#     minutes: 57
 #     needs: [jax]
 #     able: say before compiling whether a kernel fits on the chip, bound its cycles from below, and write copies of your own that somebody waits for
 #     runs_on: a snapshot of the answers of Google's TPU compiler; any CPU, by Pallas' interpreter
@@ -143,7 +143,7 @@ figures.table(heads, rows, "Bytes in VMEM; the answers come from a snapshot.")
 # <!-- holds: all(row[1] == row[2] for row in rows) -->
 # But what the compiler adds in the third column comes on top, up to 29 % of the second.
 # <!-- holds: round(100 * max(row[3] / row[2] for row in rows)) == 29 -->
-# It is for numbers that find no room in the **registers**, the few places next to the arithmetic units from which these take their numbers.
+# It is for numbers that find no room in the **registers**, the few places next to the arithmetic units from which these take numbers.
 # So leave free about 30 % of what the blocks and the sum take.
 # <!-- holds: all(row[3] < 0.3 * row[2] for row in rows) -->
 #
@@ -264,7 +264,7 @@ ladder_pictures.ladder(rows, library)
 #
 # The copies so far were Pallas' own.
 # A kernel may also copy by itself: `pltpu.make_async_copy(source, target, semaphore)` describes a copy, `.start()` begins it, and `.wait()` waits until it has arrived.
-# The **semaphore** is a counter on the chip by which the copy reports that it has arrived, and for which `.wait()` looks.
+# The **semaphore** is a counter on the chip by which the copy reports that it has arrived; `.wait()` waits for it.
 # If the wait is missing, the kernel may read its block before the numbers are there.
 # We run such a kernel, which doubles x, on Pallas' second interpreter, `pltpu.InterpretParams`, in three ways.
 
