@@ -12,9 +12,10 @@ For each image a Python 3.13 environment gets what Colab has preinstalled (tests
 Then `labkit handout` writes every lesson, the learner's notebook and the solved one, and each runs
 to its end there, from a folder with nothing else, as Colab would run it: its own first cell brings
 labkit, the chapter's packages, and data from the class's folder. No preinstalled package may
-change. Then pynq's own selftest runs on a virtual board, and each chapter's set-up cell, which is
-for a course with a public address, installs labkit from wheels. One line per step; the exit code is
-1 when anything failed.
+change. The GPU image has NVIDIA's compiler outside of Python, in /usr/local/cuda: that of the same
+version comes from its wheel, into a folder of its own. Then pynq's own selftest runs on a virtual
+board, and each chapter's set-up cell, which is for a course with a public address, installs labkit
+from wheels. One line per step; the exit code is 1 when anything failed.
 """
 
 import argparse
@@ -49,6 +50,7 @@ AS_ON_COLAB = """\
 import sys, types
 sys.modules["google.colab"] = types.ModuleType("google.colab")
 """
+NVVM = "nvidia-cuda-nvcc-cu12==12.8.*"  # Colab's GPU image has CUDA 12.8
 RUN_HANDOUT = ROOT / "tests" / "project" / "run_handout.py"
 FAILINGS = ("Check failed", "will not work", "pip could not")  # what only a failure prints
 PATIENCE = 3600  # seconds for one notebook: this only ends a hang
@@ -154,10 +156,25 @@ def handed_out(folder: Path, chapter: str) -> Iterator[tuple[str, Path, Path]]:
         yield f"{room}/solutions/{notebook.name}", notebook, folder / room
 
 
-def execute(python: Path, notebook: Path, place: Path, home: Path) -> str:
-    """How long a handout ran to its end in `place`; Failed where a cell raised or said failure."""
+def outside_python(image: str, python: Path, work: Path) -> dict[str, str]:
+    """Environment variables of what the image has besides its packages: CUDA's NVVM, or nothing."""
+    if image != "gpu":
+        return {}
+    folder = work / "cuda"
+    options = ["--quiet", "--no-config", "--no-deps", "--python", python, "--target", folder]
+    uv("pip", "install", *options, NVVM)
+    home = folder / "nvidia" / "cuda_nvcc"
+    (home / "nvvm" / "lib64" / "libnvvm.so.4").symlink_to("libnvvm.so")  # as the toolkit has it
+    return {"CUDA_HOME": str(home)}
+
+
+def execute(python: Path, notebook: Path, place: Path, home: Path, has: dict[str, str]) -> str:
+    """How long a handout ran to its end in `place`; Failed where a cell raised or said failure.
+
+    `has`: variables of what the image has outside of Python.
+    """
     start = time.perf_counter()
-    own = {"HOME": str(home), "IPYTHONDIR": str(home / "ipython"), "MPLBACKEND": "agg"}
+    own = {"HOME": str(home), "IPYTHONDIR": str(home / "ipython"), "MPLBACKEND": "agg"} | has
     said = run(python, "-P", RUN_HANDOUT, notebook, cwd=place, **own)
     if failings := [line for line in said.splitlines() if any(f in line for f in FAILINGS)]:
         raise Failed("\n".join(failings))
@@ -182,9 +199,11 @@ def check(image: str, folder: Path, base: str, chapter: str, keep: bool) -> int:
         uv("pip", "install", "--quiet", "--no-config", "--python", python, "-r", wanted)
         before = versions(python, work)
         say(image, f"{len(before)} packages at Colab's versions, torch {before['torch']}")
+        has = outside_python(image, python, work)
         for name, notebook, place in handed_out(folder, chapter):
             try:
-                say(image, f"{name} ran to its end in {execute(python, notebook, place, home)}")
+                took = execute(python, notebook, place, home, has)
+                say(image, f"{name} ran to its end in {took}")
             except (Failed, subprocess.TimeoutExpired) as failure:
                 failed += 1
                 say(image, f"{name} FAILED: {failure}")

@@ -5,8 +5,9 @@ of names, source lines or a version's private settings. So it is the same under 
 versions of jax, and another for every change of the program.
 """
 
+import dataclasses
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -119,13 +120,23 @@ def _kernel(parameters: dict) -> list:
         )
         for one in grid.block_mappings
     ]
-    settings = parameters["compiler_params"]
-    held = {name: value for name, value in vars(settings).items() if value is not None}
     aliases = tuple(parameters["input_output_aliases"])
     return [
         tuple(grid.grid),
         blocks,
-        repr(sorted(held.items())),
+        _chosen(parameters["compiler_params"]),
         aliases,
         structure_of(parameters["jaxpr"]),
     ]
+
+
+def _chosen(settings: Mapping) -> list[tuple]:
+    """A kernel's settings for each compiler, without those that are what they are for everybody:
+    a later version of jax may have more of these."""
+    chosen = []
+    for compiler, one in sorted(settings.items()):
+        for field in dataclasses.fields(one):
+            value = getattr(one, field.name)
+            if value != field.default:
+                chosen.append((compiler, field.name, repr(value)))
+    return chosen

@@ -312,3 +312,21 @@ def test_a_mesh_is_part_of_the_fingerprint_and_of_no_process():
         command = [sys.executable, "-P", "-c", code]
         done = subprocess.run(command, env=env, capture_output=True, text=True)
         assert done.stdout.split() == [of_a_mesh(square)], done.stderr
+
+
+def test_a_kernels_settings_count_where_they_are_chosen():
+    from jax.experimental import pallas as pl
+    from jax.experimental.pallas import tpu as pltpu
+
+    def double(**settings):
+        def kernel(x, out):
+            out[...] = x[...] * 2
+
+        shape = jax.ShapeDtypeStruct((16, 16), "bfloat16")
+        params = pltpu.CompilerParams(**settings)
+        return lambda x: pl.pallas_call(kernel, out_shape=shape, compiler_params=params)(x)
+
+    plain = fingerprint(double(), [(16, 16)])
+    assert plain == fingerprint(double(has_side_effects=False), [(16, 16)])
+    assert plain != fingerprint(double(has_side_effects=True), [(16, 16)])
+    assert plain != fingerprint(double(vmem_limit_bytes=1 << 20), [(16, 16)])

@@ -54,6 +54,7 @@ CONSTRUCTS = (
         r"\$(?:readmem[bh]|writemem[bh]|fopen|fscanf|fread|fgets)\b",
         "pass constants as a parameter, or stream the contents in",
     ),
+    Construct("the text of another file", r"`include\b", "write it here: a module is one text"),
     Construct(
         "printing",
         r"\$(?:display|write|strobe|monitor)\w*\b",

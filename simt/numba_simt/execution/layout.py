@@ -131,7 +131,8 @@ class Memory:
         copy = self._copy_of_host(array) if of_host else self._copy_of_device(array)
         allocation = self.allocations[copy.number]
         allocation.shift = min(allocation.shift, _shift(grain(array.dtype)))
-        offset = 0 if of_host else array.ctypes.data - copy.address
+        whole = of_host or (array.flags.forc and not isinstance(array.base, np.ndarray))
+        offset = 0 if whole else array.ctypes.data - copy.address
         base = copy.private.ctypes.data + offset
         _fill(entry, "global", array.shape, array.dtype, base, array.strides)
         entry.offset = offset
@@ -139,7 +140,7 @@ class Memory:
 
     def _copy_of_host(self, array: np.ndarray) -> _Copy:
         """A copy of its own, also of an array that is given twice, as in Numba."""
-        copy = self._copy(array, grain(array.dtype))
+        copy = self._copy(array, *_extent(array), grain(array.dtype))
         self._host_copies.append(copy)
         return copy
 
@@ -148,14 +149,14 @@ class Memory:
         owner = array
         while isinstance(owner.base, np.ndarray):
             owner = owner.base
-        low, _ = _extent(owner)
+        low, size = _extent(owner)
         if low not in self._device_copies:
-            self._device_copies[low] = self._copy(owner, grain(array.dtype))
+            self._device_copies[low] = self._copy(owner, low, size, grain(array.dtype))
         return self._device_copies[low]
 
-    def _copy(self, owner: np.ndarray, itemsize: int) -> _Copy:
-        low, size = _extent(owner)
-        original = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(low))
+    def _copy(self, owner: np.ndarray, low: int, size: int, itemsize: int) -> _Copy:
+        """Of the `size` bytes from address `low` on, which are the owner's."""
+        original = np.ndarray(size, np.uint8, (ctypes.c_uint8 * size).from_address(low))
         self._buffers.append(owner)
         self.allocations.append(Allocation(size=size, shift=_shift(itemsize)))
         number = len(self.allocations) - 1
@@ -229,6 +230,7 @@ def _smallest_shared(program: Program) -> int:
     return _shift(min(sizes, default=4))
 
 
+@cache
 def _memory_type(dtype: np.dtype) -> int:
     """How an element lies in memory; nothing reads whole records, which are -1."""
     return -1 if dtype.names else memory_type(dtype)

@@ -18,6 +18,7 @@ FOREIGN = {
     "an import of a package": "import p::*;",
     "a real number": "real r;",
     "a file": 'initial $readmemh("t.hex", t);',
+    "the text of another file": '`include "/etc/passwd"',
     "printing": '$display("%d", a);',
     "an end from inside": "initial $finish;",
     "a value x": "assign y = a ? 8'bx : a;",

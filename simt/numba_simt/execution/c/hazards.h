@@ -74,28 +74,35 @@ static void merge_all(const State *s, Clock **into, const Clock *from) {
     for (int i = 0; i < s->n_warps; i++) merge(&(*into)[i], &from[i]);
 }
 
+static inline int in_block(const Warp *w, const Touch *t, int warps_per_block) {
+    return (uint32_t)(t->warp - 1 - w->block->id * warps_per_block) < (uint32_t)warps_per_block;
+}
+
+// Does a barrier order everything that `t` stands for before what any lane of this warp does now?
+static inline int by_barrier(const Warp *w, const Touch *t, int warps_per_block) {
+    if (!t->warp || !t->lanes || t->time < w->block->grid_time) return 1;
+    if (t->warp - 1 == w->id) return t->time < w->sync_time;
+    return t->time < w->block->sync_time && in_block(w, t, warps_per_block);
+}
+
 // Did everything that `t` stands for happen before this lane's access?  Else *who is a lane of t that did
 // not.
 static int ordered(const Warp *w, int lane, const Touch *t, int warps_per_block, int *who) {
-    if (!t->warp || !t->lanes || t->time < w->block->grid_time) return 1;
+    if (by_barrier(w, t, warps_per_block)) return 1;
     const int other = t->warp - 1;
     uint32_t lanes = t->lanes;
     if (other == w->id) {
         lanes &= ~BIT(lane);
-        if (!lanes || t->time < w->sync_time) return 1;
         if (w->pair_time)
             ACTIVE (lanes)
                 if (t->time < w->pair_time[lane * WARP + l]) lanes &= ~BIT(l);
         if (!lanes) return 1;
-    } else if (other / warps_per_block == w->block->id && t->time < w->block->sync_time)
-        return 1;
+    }
     if (w->known[lane] && covers(&w->known[lane][other], t)) return 1;
     if (w->block->known && covers(&w->block->known[other], t)) return 1;
     *who = __builtin_ctz(lanes);
     return 0;
 }
-
-static int block_of(const State *s, const Touch *t) { return (t->warp - 1) / s->warps_per_block; }
 
 static Touch touch_now(const State *s, const Warp *w, int lane, int line) {
     return (Touch){w->id + 1, (uint16_t)line, (uint16_t)w->round, BIT(lane), s->now};
@@ -108,7 +115,9 @@ static int relation(const State *s, const Warp *w, const Touch *t) {
                      : !ahead              ? SAME_ROUND
                      : ahead < SEVERAL / 2 ? OTHER_EARLIER
                                            : OTHER_LATER;
-    return when | (t->warp - 1 == w->id ? IN_WARP : block_of(s, t) == w->block->id ? IN_BLOCK : IN_GRID);
+    return when | (t->warp - 1 == w->id                      ? IN_WARP
+                   : in_block(w, t, s->warps_per_block) ? IN_BLOCK
+                                                        : IN_GRID);
 }
 
 static void race(Machine *m, const Warp *w, int lane, int line, int kind, int array, int64_t offset,
@@ -153,13 +162,13 @@ static void remember_read(State *s, Cell *c, const Warp *w, int lane, int line) 
         if (before && r[0].round != mine.round) mine.round = SEVERAL;
         mine.lanes |= before;
     } else if (r[0].warp) {
-        if (block_of(s, &r[0]) == w->block->id)
+        if (in_block(w, &r[0], s->warps_per_block))
             r[2] = r[0];
         else {
             const Touch outside = r[3];
             r[3] = r[0];
             const int ours =
-                outside.warp && block_of(s, &outside) == w->block->id && outside.warp != mine.warp;
+                outside.warp && in_block(w, &outside, s->warps_per_block) && outside.warp != mine.warp;
             r[2] = ours ? outside : (Touch){0};
         }
         r[1] = (Touch){0};
@@ -226,6 +235,28 @@ static void touch(Machine *m, Cell *c, Warp *w, int lane, int line, int kind, in
     }
     memset(c, 0, sizeof *c);
     c->write = mine;
+}
+
+// The first of `lanes`, which all read one granule now, touches it; and all of them at once where barriers
+// order what came before, so that none can race.  Returns those that have touched it.
+static uint32_t read_together(Machine *m, Cell *c, Warp *w, uint32_t lanes, int line, int array,
+                              int64_t offset) {
+    const int per = m->state->warps_per_block, first = __builtin_ctz(lanes);
+    Touch *last = &c->read[0];
+    const int again = last->warp == w->id + 1;
+    const int written = c->write.warp || c->atomic[0].warp || m->arrays[array].space != SPACE_shared;
+    const int as_before = !again || (last->line == (uint16_t)line && !w->pair_time);
+    if (!written || !as_before || !by_barrier(w, &c->write, per) || !by_barrier(w, &c->atomic[0], per) ||
+        !by_barrier(w, &c->atomic[1], per)) {
+        touch(m, c, w, first, line, LOAD, array, offset, 0);
+        return BIT(first);
+    }
+    if (again && !(lanes & ~last->lanes) && last->time >= w->sync_time)
+        last->time = m->state->now; // they read it before, and since then nobody wrote: nothing new
+    else
+        remember_read(m->state, c, w, first, line);
+    last->lanes |= lanes;
+    return lanes;
 }
 
 // An atomic whose result is used takes over what earlier atomics on this address released to this

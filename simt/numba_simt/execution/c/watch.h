@@ -30,6 +30,12 @@ static inline void watch_local(Machine *m, Warp *w, const Instruction *in, int a
     report(m, h);
 }
 
+static inline uint32_t those_at(const int64_t *at, int64_t address) {
+    uint32_t lanes = 0;
+    for (int l = 0; l < WARP; l++) lanes |= (uint32_t)(at[l] == address) << l;
+    return lanes;
+}
+
 // Counters and hazards of one warp's access at offsets `at` from the array's first element; a store
 // happens here, lane by lane, since the order of two lanes' stores decides whether a value changes.
 static int observe(Machine *m, Warp *w, const Instruction *in, int array, int kind, int size,
@@ -49,6 +55,13 @@ static int observe(Machine *m, Warp *w, const Instruction *in, int array, int ki
     const int shared = a->space == SPACE_shared, remembered = shared || m->allocations[a->allocation].cells;
     const int64_t granule =
         1ll << (shared ? m->shared_shift : m->allocations[a->allocation].shift);
+    if (kind == LOAD && size <= granule) {
+        for (uint32_t rest = remembered ? w->mask : 0; rest;) {
+            const int64_t here = at[__builtin_ctz(rest)];
+            rest &= ~read_together(m, cell(m, w, a, here), w, rest & those_at(at, here), in->line, array, here);
+        }
+        return MORE;
+    }
     ACTIVE (w->mask) {
         const int same = values ? !memcmp(first + from_first[l], values[l], size) : in->op == OP_ATOMIC_EXCH;
         if (kind == ATOMIC && hand_over(m, w, l, in, shared ? -1 : a->allocation, at[l])) return FATAL;
