@@ -284,7 +284,7 @@ pictures.dataflows(2, *traced)
 # | `os` | y[M, N] | M | N | K |
 #
 # In `os` nothing is loaded, but at the end of a tile its sums move out, a row per cycle: this **drain** takes `rows` cycles as well.
-# (Before, *drain* meant the end of the fill.)
+# (In the last lesson, *drain* meant the end of the fill.)
 # So a tile costs `rows` + stream + fill in all three.
 # With M = 1, K = 4 and N = 2 on 2 x 2 cells, `ws` has two tiles of 2 + 1 + 2 cycles, together 10, but `os` has one of 2 + 4 + 2 = 8.
 #
@@ -365,7 +365,7 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 # The MXU is the matrix unit.
 # Give our grid the network's second convolution as it is (the refusal is `labkit`'s, and proves nothing about an MXU).
 # Then make a product of it: with the matrix written out (`im2col`), and with addresses alone (`implicit`).
-# Our grid takes `int8`, so both are scaled and rounded first, by any scale.
+# Our grid takes `int8`, so pixels and weights are scaled and rounded first.
 
 # %%
 weights = convnet.load_weights()
@@ -392,7 +392,7 @@ figures.table(heads, rows, f"Counted by the grid. The image has {x8.nbytes:,} by
 # The image is read equally often either way; the matrix comes on top.
 # <!-- holds: done["im2col"].cycles == done["implicit"].cycles -->
 # <!-- holds: done["im2col"].buffer_bytes // 2 == 9 * x8.nbytes -->
-# What it does cost is idle cells: `conv1` leaves 5 % at work.
+# What a convolution does cost is idle cells: `conv1` leaves 5 % at work.
 # <!-- holds: round(100 * runs["conv1"][0].utilization) == 5 -->
 #
 # The first TPU has one instruction for both, `MatrixMultiply/Convolve` (its paper, section 2).
