@@ -90,8 +90,8 @@ one_cell = check("tpu.one_cell", one_cell)
 # 1. A matrix unit of TPU v2 to v5 has 128 x 128 cells ([*published*](https://jax-ml.github.io/scaling-book/tpus/)).
 #    When all of them work, how many numbers of `a` enter in a cycle?
 # 2. A small grid of 4 x 3 cells multiplies `a[5, 4]` by `w[4, 3]`, which is 60 multiply-adds.
-#    How many cycles does it take, from the first in which a number of `a` enters to the one in which the last result leaves?
-# 3. Loading takes 4 cycles more.
+#    How many cycles does it take, from the first in which a number of `a` enters to the one in which the bottom row makes the last result?
+# 3. Loading takes 4 cycles more, one for each row of weights.
 #    In all these cycles, what percentage of the cells is at work, on average?
 
 # %%
@@ -136,7 +136,7 @@ guesses = {
 # The 19 and the 43 are the first column of `y`.
 # One cycle later, the cells (0, 1) and (1, 1) make the second column from the same numbers, which have moved on to them.
 #
-# Everywhere in this lesson, **cycle 0 is the first in which a number of `a` enters**; loading comes before it.
+# Everywhere, **cycle 0 is the first in which a number of `a` enters**; loading comes before it, in negative cycles.
 #
 # ### When does a number enter?
 #
@@ -242,7 +242,8 @@ def stream(a, w):
     """a [M, K] through a grid that holds w [K, N] -> the result [M, N], psum of every cycle"""
     (M, K), N = a.shape, w.shape[1]
     feeds = np.pad(skew(a), ((0, N - 1), (0, 0)))  # zeros push the last sums out
-    right, down, history = np.zeros_like(w), np.zeros_like(w), []
+    right, down = np.zeros_like(w), np.zeros_like(w)  # the registers: numbers, sums
+    history = []
     for feed in feeds:
         right, down = systolic_step(right, down, w, feed)
         history.append(down)
@@ -269,7 +270,8 @@ print("a product:", np.array_equal(y, a @ w))
 # ### Watch numbers meet
 #
 # The course's own grid, `labkit.tpu.SystolicArray`, also loads the weights, row by row from the top, and keeps a trace.
-# Before you look: in which cycle does the last cell begin to work, and which cell is it?
+# It takes integers of 8 bits, `int8`.
+# Before you look: which cell begins last, and in which cycle?
 #
 # At the left and at the top of each grid stands what enters in this cycle, and below it, in bold, what leaves.
 
@@ -290,7 +292,7 @@ pictures.picture(run, loading, 0, last // 2, last - 1)
 # It frames what enters and leaves in this cycle.
 # In *drain* cycles nothing enters any more, and Σ is the sum in a cell.
 # Follow one number from left to right, and one sum from top to bottom.
-# In the cell of `stream`, you may change `a` and `w` to small whole numbers of your own.
+# To try other small whole numbers, change `a` and `w` in the cell of `stream`, and run it and the next two again.
 
 # %%
 from labkit_lessons.tpu.a_product_in_a_grid.stepper import Stepper
@@ -311,7 +313,7 @@ Stepper(run, "y = a @ w, weight-stationary")
 # ### The network in your grid
 #
 # Is this enough for our ConvNet?
-# Each of its four layers with weights is a matrix product, but `conv2` has K = 288 rows of weights, more than a grid of 128 x 128 cells.
+# Each of its four layers with weights is a matrix product, but `conv2` has K = 288 rows of weights and `fc1` has 4,096, more than a grid of 128 x 128 cells.
 # So `w` is cut into **tiles**, pieces that fit the grid, which take their turns.
 # A tile that has only a part of the K rows gives a part of each sum, and the parts are added up.
 # With K = 4, on a grid of two rows:
@@ -340,12 +342,11 @@ def product(a, w, side=128):
     return y
 
 
-def layer(images, name):
-    """A convolution, ReLU and max-pool: images [N, C, H, W] -> [N, K, H / 2, W / 2]"""
-    w, b = weights[f"{name}.weight"], weights[f"{name}.bias"]
-    (N, C, H, W), filters = images.shape, w.reshape(len(w), -1).T  # [C R S, K]
+def layer(images, w, b):
+    """A convolution, ReLU and max-pool: images [n, channels, H, W] -> [n, filters, H / 2, W / 2]"""
+    (n, _, H, W), filters = images.shape, w.reshape(len(w), -1).T  # [K, N] of the product
     y = [product(im2col(x[None], 3, 3, padding=1), filters) + b for x in images]
-    y = np.maximum(y, 0).reshape(N, H // 2, 2, W // 2, 2, len(w)).max(axis=(2, 4))
+    y = np.maximum(y, 0).reshape(n, H // 2, 2, W // 2, 2, len(w)).max(axis=(2, 4))
     return y.transpose(0, 3, 1, 2)
 
 
@@ -357,19 +358,21 @@ def layer(images, name):
 # %%
 weights, test = convnet.load_weights(), datasets.cifar10("sample").test
 x = convnet.normalise(test.images[112:128])
-flat = layer(layer(x, "conv1"), "conv2").reshape(len(x), -1)  # [16, 4096]
+pooled = layer(x, weights["conv1.weight"], weights["conv1.bias"])
+pooled = layer(pooled, weights["conv2.weight"], weights["conv2.bias"])
+flat = pooled.reshape(len(x), -1)  # [16, 4096]
 hidden = np.maximum(product(flat, weights["fc1.weight"].T) + weights["fc1.bias"], 0)
 logits = product(hidden, weights["fc2.weight"].T) + weights["fc2.bias"]
 
 expected = convnet.forward(weights, x)
 print(f"by {whose(skew)} and {whose(systolic_step)}")
 print("all logits within 0.001:", np.abs(logits - expected).max() < 1e-3)
-right = np.sum(logits.argmax(axis=1) == test.labels[112:128])
-print(f"{right} of {len(x)} photographs are named right (counted)")
+right, theirs = (np.sum(y.argmax(axis=1) == test.labels[112:128]) for y in (logits, expected))
+print(f"{right} of {len(x)} photographs are named right; in float64: {theirs} (counted)")
 
 # %% [markdown]
 # The two rules carry a whole trained network: it names 13 of 16 photographs right, as the float64 network does.
-# <!-- holds: right == 13 == np.sum(expected.argmax(axis=1) == test.labels[112:128]) -->
+# <!-- holds: right == 13 == theirs -->
 #
 # ## Explain
 #
@@ -397,20 +400,20 @@ from labkit.hardware import machine
 
 v5e = machine("tpu_v5e")
 products = float(v5e.rate("bf16")) / 2  # in a second; a product and its sum are 2 FLOP
-wanted = products * 2 * 2 / 1e12  # TB/s: two numbers for each, of two bytes
+wanted = products * 2 * 2 / 1e12  # TB/s: two numbers for each, bfloat16: 2 bytes
 given = float(v5e.bandwidth) / 1e12  # TB/s
 print(f"wanted: {wanted:.0f} TB/s; its main memory gives {given:.2f} TB/s (published)")
 print(f"if weights stay, and each number serves 128 cells: {wanted / 2 / 128:.1f} TB/s (predicted)")
 
 # %% [markdown]
-# (In the format bfloat16, a number has two bytes.)
 # The weights stay, so half of the 394 TB/s need not move.
 # The other half is `a`, of which each number serves 128 cells: 197 / 128 = 1.5 TB/s are left.
 # <!-- holds: round(wanted / 2) == 197 and round(wanted / 2 / 128, 1) == 1.5 -->
-# **Neighbours hand on all the rest.**
+# **The rest is weights that stay, and numbers that neighbours hand on.**
 #
 # That is 256 times less, but still more than the main memory gives.
 # <!-- holds: wanted / (wanted / 2 / 128) == 256 and wanted / 2 / 128 > given -->
+# The sums that leave, 128 in a cycle, come on top.
 # So a memory on the chip has to help, and weights must be used for long before others replace them; the next lesson counts what that means for a batch.
 #
 # ## On trial
@@ -427,7 +430,7 @@ print(f"if weights stay, and each number serves 128 cells: {wanted / 2 / 128:.1f
 #
 # In JAX one writes `a @ w`, and the compiler cuts tiles and feeds the units: see *What the compiler makes of a layer*.
 # Google's first TPU had such a grid of 256 x 256 cells, for numbers of 8 bits: an operation "moves through the matrix as a diagonal wavefront" ([its paper of 2017, *published*](https://arxiv.org/abs/1704.04760), section 2).
-# What we left out is how a real unit is wired, and its number formats, which the lesson *bfloat16* is about.
+# We left out how a real unit is wired, and its number formats (*bfloat16*).
 #
 # ## Quiz
 #

@@ -30,15 +30,13 @@
 # - feed a convolution to it without writing its matrix;
 # - choose what should stay in place: weights, inputs or sums.
 #
-# You need [*A product in a grid*](1_a_product_in_a_grid.ipynb): its cells hold `w[K, N]`, the M rows of `a[M, K]` stream past, and a larger `w` is cut into tiles.
+# You need [*A product in a grid*](1_a_product_in_a_grid.ipynb): its cells hold `w[K, N]`, the M rows of `a[M, K]` stream past, and a larger `w` is cut into tiles; and windows and taps from [*Convolutions*](../01_gpu/2_convolutions.ipynb).
 
 # %% tags=["setup"]
 # The setup cell: written by labkit build.
 
 # %% [markdown]
 # ## Predict
-#
-# The number of cells in a real grid is fixed.
 #
 # 1. On 128 x 128 cells, a product has K = 129, N = 128 and a very large M.
 #    What percentage of the cells is at work, on average?
@@ -85,8 +83,10 @@ guesses = {
 # ```
 #
 # The 7 cycles are of three kinds.
-# **Loading** takes `rows` cycles, here 2, since a row of weights comes in per cycle, and the **stream** takes M, here 3.
-# But the last number enters the last row `rows - 1` cycles late, and then has `cols - 1` more cells to pass: these rows + cols - 2 cycles, here 2, are the **fill**.
+# **Loading** takes `rows` cycles, here 2, since a row of weights comes in per cycle, the last one first.
+# The **stream** takes M cycles, here 3.
+# But the last number enters the last row `rows - 1` cycles late, and then has `cols - 1` more cells to pass.
+# Together these are `rows + cols - 2` cycles, here 2: the **fill**.
 #
 # Load and fill are those of the whole grid, also where a tile is smaller: weights come down through all rows, and numbers cross all columns.
 # With one weight register, a cell has to wait for the last number before it takes the next weight, so each tile pays for all three.
@@ -143,7 +143,7 @@ def implicit_rows(x, m, R, S, stride=1, padding=0):
     P, Q = (H - R) // stride + 1, (W - S) // stride + 1
     c, r, s = np.unravel_index(np.arange(C * R * S), (C, R, S))  # each [C R S]
     # STUB:
-    # rows = np.zeros((len(m), C * R * S), x.dtype)  # replace 0 by the pixels that are due
+    # rows = np.zeros((len(m), C * R * S), x.dtype)  # replace these zeros by the pixels
     # BEGIN SOLUTION
     n, p, q = np.unravel_index(m[:, None], (N, P, Q))  # each [i, 1]
     rows = padded[n, c, p * stride + r, q * stride + s]
@@ -199,19 +199,19 @@ heads = ["layer", "M", "K", "N", "128 x 128", "at work, %", "256 x 256", "at wor
 figures.table(heads, rows, "Cycles, counted by the grid.")
 
 # %% [markdown]
-# There are two ways to lose.
+# Cells are idle for two reasons.
 # The first is a small tile: that of `conv1` covers 27 x 32 cells of 128 x 128.
 # (`conv2` covers 288 of 384 rows in three tiles, and 64 of 128 columns: at most 37.5 %.)
 # <!-- holds: runs["conv2"][0].utilization < 288 / 384 * 64 / 128 == 0.375 -->
 # The second is a short stream: `fc1` fills the cells of its 32 tiles, but each loads for 128 cycles, and then only 32 rows of `a` use it.
-# **Width fills the grid, and a long stream pays for loading and fill.**
+# **K and N have to be large to use all cells, and M to pay for loading and fill.**
 # <!-- holds: runs["conv1"][0].utilization < 0.2 * runs["conv2"][0].utilization -->
 # <!-- holds: runs["fc1"][0].utilization < 0.3 * runs["conv2"][0].utilization -->
 #
 # ### Load while you work
 #
 # With a second weight register in every cell, the next tile comes in while this one is used, and its numbers follow right behind the last ones.
-# So the fill is paid once, and a tile costs M or `rows` cycles, whichever is more.
+# So only the first loading and the last fill are left, and the next tile follows after M or `rows` cycles, whichever is more.
 # The first TPU held a second tile, "to hide the 256 cycles it takes to shift a tile in" ([*published*](https://arxiv.org/abs/1704.04760), section 2).
 # Here are three tiles, without and with it.
 
@@ -229,13 +229,15 @@ figures.table(heads, rows, "Cycles on 128 x 128 cells, counted by the grid.")
 
 # %% [markdown]
 # `fc1` gains most, and still is not fast: each tile has 128 cycles to load and 32 to use.
+# Its 32 tiles take 128 + 31 x 128 + 32 + 254 = 4,382 cycles.
+# <!-- holds: SystolicArray(128, 128).schedule(*layers["fc1"], double_buffer=True).cycles == 128 + 31 * 128 + 32 + 254 == 4_382 -->
 # <!-- holds: runs["fc1"][0].cycles > 3 * SystolicArray(128, 128).schedule(*layers["fc1"], double_buffer=True).cycles -->
 # <!-- holds: runs["conv2"][0].cycles < 1.1 * SystolicArray(128, 128).schedule(*layers["conv2"], double_buffer=True).cycles -->
 # In our grid, 128 images would hide the loading.
 #
 # ### How large must the batch be?
 #
-# Is 128 the batch that a TPU needs, then?
+# Is 128 then the batch for a TPU?
 # No: our grid finds weights ready in every cycle, but a TPU has to fetch them from its main memory, the **HBM** (high-bandwidth memory), which takes longer.
 # In bfloat16, a weight has 2 bytes, and each of the M rows of `a` uses it for one multiply-add, or 2 FLOP.
 # So M rows do M FLOP for each byte of weights.
@@ -258,7 +260,6 @@ figures.table(["rows M", "FLOP/B", "of the peak at most, %"], rows, "Predicted f
 # %% [markdown]
 # **The main memory sets the batch: on a v5e, about 240 rows have to use each weight** ([*published*](https://jax-ml.github.io/scaling-book/roofline/), where the rows are tokens).
 # <!-- holds: 235 < ridge < 245 -->
-# On the first TPU, the four of six networks that had no convolutions were bound by the memory of their weights (*published*: its paper, section 4).
 # A convolution has many rows for each image: `conv2` has 256.
 # And small weights, such as the 1 MB of our `fc1`, can stay in the memory on the chip, which is about 22 times as fast, so that 10 to 20 FLOP/B are enough ([*published*](https://jax-ml.github.io/scaling-book/tpus/)).
 #
@@ -283,6 +284,7 @@ pictures.dataflows(2, *traced)
 # | `os` | y[M, N] | M | N | K |
 #
 # In `os` nothing is loaded, but at the end of a tile its sums move out, a row per cycle: this **drain** takes `rows` cycles as well.
+# (In the last lesson, *drain* meant the end of the fill.)
 # So a tile costs `rows` + stream + fill in all three.
 # With M = 1, K = 4 and N = 2 on 2 x 2 cells, `ws` has two tiles of 2 + 1 + 2 cycles, together 10, but `os` has one of 2 + 4 + 2 = 8.
 #
@@ -316,7 +318,7 @@ three = np.array(dataflows(*sizes, 128, 128)).T  # [layers, dataflows]
 again, rows = [], []
 for (name, (M, K, N)), spent in zip(layers.items(), three, strict=True):
     flows = [big.schedule(M, K, N, flow) for flow in ("ws", "is", "os")]
-    again.append([run.cycles + run.drain for run in flows])
+    again.append([run.cycles + run.drain for run in flows])  # run.cycles: no drain
     two = big.schedule(M, K, N, double_buffer=True)  # two weight registers
     rows.append([name, M, N, K, *map(int, spent), two.cycles])
 print(f"{whose(dataflows)} gives what the grid counts: {np.array_equal(three, again)}")
@@ -363,6 +365,7 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 # The MXU is the matrix unit.
 # Give our grid the network's second convolution as it is (the refusal is `labkit`'s, and proves nothing about an MXU).
 # Then make a product of it: with the matrix written out (`im2col`), and with addresses alone (`implicit`).
+# Our grid takes `int8`, so pixels and weights are scaled and rounded first.
 
 # %%
 weights = convnet.load_weights()
@@ -379,31 +382,31 @@ print(f"both the same as by {whose(implicit_rows)}: {all(same)}")
 rows = []
 for how, made in done.items():
     rows.append([how, made.cycles, made.buffer_bytes // 2, made.buffer_bytes])
-heads = ["", "cycles", "bytes of the matrix", "written and read"]
+heads = ["", "cycles", "bytes of the matrix", "of it written and read"]
 figures.table(heads, rows, f"Counted by the grid. The image has {x8.nbytes:,} bytes.")
 
 # %% [markdown]
 # **Verdict on C04: holds if "directly" means after the convolution has become a matrix product.**
 # A fully connected layer is one already.
 # A convolution is turned into one by its addresses, at no cost in multiply-adds; written out, the matrix has nine times the image's bytes.
+# The image is read equally often either way; the matrix comes on top.
 # <!-- holds: done["im2col"].cycles == done["implicit"].cycles -->
 # <!-- holds: done["im2col"].buffer_bytes // 2 == 9 * x8.nbytes -->
-# What it does cost is idle cells: `conv1`'s 27 rows (3 channels x 9 taps) and 32 filters leave 5 % at work, and a 129th row needs a tile.
+# What a convolution does cost is idle cells: `conv1` leaves 5 % at work.
 # <!-- holds: round(100 * runs["conv1"][0].utilization) == 5 -->
-# <!-- holds: shares[129] < 0.51 * shares[128] -->
 #
-# The first TPU has one instruction for both, `MatrixMultiply/Convolve` (its paper, section 2), but its unit multiplies matrices all the same.
+# The first TPU has one instruction for both, `MatrixMultiply/Convolve` (its paper, section 2).
 #
 # ## Recap
 #
 # **The rule to keep: with one weight register, a tile costs rows + M + rows + cols - 2 cycles, full or not, so on 128 rows of cells K = 129 leaves half of them idle.**
+# <!-- holds: shares[129] < 0.51 * shares[128] -->
 #
 # ### Outside
 #
-# Architects count with simulators such as SCALE-Sim.
-# With our layers' sizes in a file, `python -m scalesim.scale -c grid.cfg -t layers.csv -i gemm` (version 2.0.2, 128 x 128, `ws`) printed 25,721 cycles for `conv2`, 13,247 for `fc1` and 413 for `fc2`: each is ours less one.
+# Architects count with simulators: SCALE-Sim (`python -m scalesim.scale -c grid.cfg -t layers.csv -i gemm`, version 2.0.2, 128 x 128, `ws`) printed 25,721 cycles for `conv2`, 13,247 for `fc1` and 413 for `fc2`: each is ours less one.
 # <!-- holds: [runs[name][0].cycles - 1 for name in ("conv2", "fc1", "fc2")] == [25_721, 13_247, 413] -->
-# A real MXU differs in its wiring and its number formats (*bfloat16*), and its compiler may lay a layer out another way (*What the compiler makes of a layer*).
+# A real MXU differs in wiring and number formats (*bfloat16*), and its compiler may lay a layer out otherwise (*What the compiler makes of a layer*).
 #
 # ## Quiz
 #
