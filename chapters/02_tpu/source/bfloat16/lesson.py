@@ -34,7 +34,7 @@
 # - say what bounds the error of a sum, and when the bound promises nothing;
 # - get the digits of float32 back out of products that have fewer.
 #
-# You need the grid of *A product in a grid*, in which partial sums move from row to row.
+# You need the grid of [*A product in a grid*](1_a_product_in_a_grid.ipynb), in which partial sums move from row to row.
 
 # %% tags=["setup"]
 # The setup cell: written by labkit build.
@@ -311,7 +311,11 @@ figures.table(["precision", "passes", "estimate", "times the first"], rows)
 # ## Check
 #
 # Does the trained network need these digits?
-# Each of its layers is a matrix product, so we hand `bfloat16.convnet` three products: float32; one that rounds operands, and leaves the float32 sum to NumPy, which is faster; and, on 100 photographs, one that rounds sums as well.
+# Each of its layers is a matrix product, so we hand `bfloat16.convnet` three of them.
+# The first is NumPy's, in float32.
+# The second rounds the operands, and leaves the float32 sum to NumPy, which is faster.
+# The third rounds the sums as well, for 100 photographs.
+# A **logit** is one of the ten scores of a photograph; the largest one names its class.
 
 # %% tags=["picture"]
 weights, test = convnet.load_weights(), datasets.cifar10("sample").test
@@ -335,7 +339,8 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 # %% [markdown]
 # Each operand is off by up to 0.4 %, yet only one photograph in 500 changes its class.
 # <!-- holds: moved["bfloat16"] == 1 -->
-# With rounded sums, the logits move more than ten times as far.
+# With rounded sums, three of only 100 do, and the logits move more than ten times as far.
+# <!-- holds: moved["bfloat16 sums"] == 3 -->
 # <!-- holds: np.abs(logits["bfloat16 sums"] - logits["float32"][:100]).max() > 10 * np.abs(logits["bfloat16"] - logits["float32"]).max() -->
 #
 # ## Measure
@@ -349,8 +354,8 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 # In bfloat16, $u = 2^{-8}$, and this bound ends at $K = 256$, where the sum of ones stuck.
 #
 # We multiply random matrices.
-# For each K, the table has the worst of 24 x 24 results: its error / its sum of $|a_k b_k|$, as in the bound.
-# Its last column, for K = 4,096, is the norm of all errors / the norm of all results.
+# For each K, the table has the worst of 24 x 24 results, with its error divided by its sum of $|a_k b_k|$, as in the bound.
+# Its last column, for K = 4,096, divides the norm of all errors by the norm of all results.
 
 # %% tags=["picture"]
 lengths, errors = (16, 64, 256, 1024, 4096), {}
@@ -385,7 +390,7 @@ bit_pictures.errors(lengths, errors)
 #
 # The error of the bfloat16 sum does not fall, since its steps grow with the sum.
 # <!-- holds: errors["bfloat16 sum"][-1] > 0.8 * errors["bfloat16 sum"][0] -->
-# It even hurts more than the picture shows, as products cancel: at K = 4,096 it is 7 % of the *result*.
+# It hurts even more than the picture shows, for products of both signs cancel: at K = 4,096 the error is 7 % of the *result*.
 # **Rounded operands were harmless here; a rounded long sum was not.**
 # <!-- holds: errors["bfloat16 sum"][-1] > 30 * errors["float32 sum"][-1] -->
 # And the three passes of bf16x3 make errors more than a hundred times smaller than one pass does, at every length.

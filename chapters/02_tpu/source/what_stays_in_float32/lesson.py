@@ -131,7 +131,7 @@ spot_pictures.variances(ratios, shares)
 #
 # ### A sum of small numbers
 #
-# In *bfloat16*, a sum of ones stuck at 256, where 1 is half a step.
+# In [*bfloat16*](3_bfloat16.ipynb), a sum of ones stuck at 256, where 1 is half a step.
 # The denominator of a softmax is such a sum.
 # The next cell rounds every $e^{s_i}$ and every probability to bfloat16, and in one column the sum as well.
 
@@ -254,7 +254,7 @@ spot_pictures.over_steps(moments, "Adam's v, all squares 1", digits=3)
 #
 # ### Eight bits
 #
-# Numbers of 8 bits, **fp8**, halve what has to be moved once more.
+# Floating-point numbers of 8 bits, **fp8**, halve once more what has to be moved.
 # Two formats are common, with 4 + 3 and with 5 + 2 bits of exponent and fraction:
 
 # %%
@@ -369,7 +369,7 @@ print(f"the middle one is 1/{1 / np.median(ratio):.0f} of it (counted)")
 exact, rows = dy.T @ h, []
 for name in formats.NAMES:
     ends = formats.ends(name)
-    for scaled in (False, True)[: 1 if name == "bfloat16" else 2]:  # it has room enough
+    for scaled in (False, True)[: 1 if name == "bfloat16" else 2]:  # bfloat16 needs no scale
         scale = abs(dy).max() / ends.largest if scaled else 1
         q = formats.rounded(dy / scale, name)
         error = np.linalg.norm(scale * (q.T @ h) - exact) / np.linalg.norm(exact)
@@ -388,7 +388,7 @@ print(f"dy from {abs(dy).min():.0e} to {abs(dy).max():.0e} (counted)")
 # <!-- holds: np.linalg.norm(formats.rounded(dy, "e4m3").T @ h - exact) > 0.33 * np.linalg.norm(exact) -->
 # In float16, one usually multiplies the loss by a large number (*loss scaling*), which is a scale, too; bfloat16 has float32's range, and needs none.
 #
-# Finally the network, all its products in e4m3; here each matrix has the scale of its own largest number.
+# Finally the network, all its products in e4m3; each matrix has the scale of its own largest number.
 
 
 # %% tags=["picture"]
@@ -424,7 +424,7 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 #
 # ## On trial
 #
-# The claim on gradients, C03, was tried in *bfloat16*.
+# The claim on gradients, [C03](3_bfloat16.ipynb#C03), was tried in *bfloat16*.
 #
 # ## Recap
 #
@@ -433,7 +433,7 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 # ### Outside
 #
 # On a v5e, fp8 saves bytes, but no arithmetic.
-# For matrices [2048, 2048], Google's compiler expects 141,966 in e4m3 and in bfloat16, and 79,888 with 8-bit integers (compiled).
+# For matrices [2048, 2048], Google's compiler estimates 141,966 cycles in e4m3, as many as in bfloat16, and 79,888 with 8-bit integers (compiled).
 #
 # The softmax of PyTorch (and of JAX) takes this care: from 8,192 scores in bfloat16, `torch.softmax` makes probabilities that sum to 1 within 0.001.
 # The optimiser does not, if you give it bfloat16 weights:

@@ -1,6 +1,7 @@
 """Lesson what_stays_in_float32: its numbers follow the learner's functions, and torch agrees."""
 
 import re
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -9,12 +10,16 @@ import torch
 
 from labkit import convnet, figures
 from labkit.datasets import cifar10
+from labkit.tpu import compile_for_tpu, compiler, snapshot
 from labkit.tpu.bfloat16 import round_to_bfloat16
+from labkit.tpu.compile_worker import versions
 from labkit_lessons.tpu.what_stays_in_float32.formats import to_e4m3
 from tests.notebooks.running import Run
 
 VARIANCE, SOFTMAX, MOMENTS, EIGHT = "def one_pass", "softmax_sum =", "moments =", "1e6)"
 TRAINING, LOST, GRADIENT, NETWORK = "losses, lost", "first updates", "exact, rows", "def by_e4m3"
+
+SOURCE = Path(__file__).with_name("lesson.py")
 
 
 @pytest.fixture(scope="module")
@@ -175,3 +180,23 @@ def test_cells_can_run_again_in_any_order(lesson):
     for code in lesson.cells:
         if NETWORK not in code:  # its seconds add nothing here
             lesson.execute(code, left_behind)
+
+
+@pytest.mark.skipif(not compiler.installed(), reason="no TPU compiler here")
+def test_the_compilers_cycles_in_eight_bits():
+    if versions() != snapshot.stored()["by"]:
+        pytest.skip("the page's cycles are of another version of the compiler")
+    import jax
+
+    def cycles(dtype, out):
+        def product(a, b):
+            return jax.numpy.matmul(a, b, preferred_element_type=out)
+
+        shapes = [((2048, 2048), dtype)] * 2
+        return compile_for_tpu(product, shapes, "v5e:1x1", source="compiler").estimated_cycles
+
+    e4m3, bf16 = (cycles(dtype, "float32") for dtype in ("float8_e4m3fn", "bfloat16"))
+    assert int(e4m3) == int(bf16)
+    said = "estimates {:,} cycles in e4m3, as many as in bfloat16, and {:,} with 8-bit integers"
+    page = SOURCE.read_text(encoding="utf-8")
+    assert said.format(int(e4m3), int(cycles("int8", "int32"))) in page
