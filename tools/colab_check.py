@@ -223,7 +223,7 @@ def set_up(image: str, python: Path, folder: Path, chapter: str) -> None:
     """Each chapter's set-up cell, with labkit from the wheels of the handout; pynq's selftest."""
     wheel = next(folder.with_name(f"{folder.name}-teacher").glob("labkit-*.whl"))
     for place in sorted((ROOT / "chapters").glob(chapter)):
-        if place.is_dir():
+        if (place / "source").is_dir():
             seconds = run_setup_cell(python, wheel, place.name)
             say(image, f"the set-up cell of {place.name} ran in {seconds:.0f} s")
     if chapter in ("*", "03_fpga"):

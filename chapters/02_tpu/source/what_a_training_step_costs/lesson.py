@@ -268,6 +268,7 @@ figures.table(["operations", "share"], rows, reports.left_out(step))
 # <!-- holds: 0.45 < sum(op.cycles for op in step.ops if op.kind == "reduce" and op.layer.endswith("reduce_sum") and "conv" in op.layer) / sum(op.cycles or 0 for op in step.ops if op.kind == "reduce") < 0.55 -->
 # **Of the estimated cycles, 100 - 42 = 58 % go to operations that do not use the matrix units.**
 # <!-- holds: round(100 - products.value) == 58 -->
+# The backward passes of the two pools are among the operations without an estimate, so the speed above is an upper limit.
 #
 # ### Four chips
 #
@@ -355,7 +356,7 @@ reports.work_for_each_joule()
 #
 # ## Recap
 #
-# - **The rule to keep: in bfloat16, a large dense layer keeps the matrix units busy from a batch a little above the ridge, which is 241 on a v5e.**
+# - **The rule to keep: in bfloat16, a large dense layer whose weights come from HBM keeps the matrix units busy from a batch a little above the ridge, which is 241 on a v5e.**
 #   <!-- holds: round(peak / bandwidth) == 241 < large < 1.2 * 241 -->
 # - On an A100, the ridge is 312 TFLOP/s / 2,039 GB/s = 153, and for weights [4096, 4096] your function gives 165 images.
 #   <!-- holds: round(machine("a100").ridge("bf16")) == 153 -->

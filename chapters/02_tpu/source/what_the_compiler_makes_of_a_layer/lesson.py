@@ -392,7 +392,8 @@ figures.table(["output channels", "take the room of", "cycles, compiled"], rows)
 # ### Outside
 #
 # On a TPU, `jax.jit(f).lower(*arguments).compile().as_text()` gives layouts and estimated cycles.
-# We left out the finer rules of [tiled layouts](https://openxla.org/xla/tiled_layout).
+# There, a layout of bfloat16 ends in `T(8,128)(2,1)`: tiles of 8 x 128, in which two rows share words of 32 bits ([tiled layouts](https://openxla.org/xla/tiled_layout)).
+# A v6e's matrix unit has 256 x 256 cells, so a size of 128 fills its tiles in memory, but only half of the unit's rows or columns.
 #
 # ## Quiz
 #
