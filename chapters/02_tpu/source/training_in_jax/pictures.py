@@ -45,7 +45,7 @@ def trees() -> None:
 def two_views() -> None:
     """A program for each share and a sum between them; and one program that the compiler cuts."""
     figure, (left, right) = canvas(7.5, 2.9, columns=2)
-    left.set_title("TPUStrategy: written for a share", fontsize=10)
+    left.set_title("TensorFlow's strategy: written for a share", fontsize=10)
     right.set_title("jit: written for the whole batch", fontsize=10)
     for share in range(SHARES):
         box(left, share, 0, 0.9, 0.8, SKY, "8", 9)
@@ -64,7 +64,7 @@ def two_views() -> None:
         bare(axes, (-0.1, 8.1), (4.1, -0.2))
     show(
         figure,
-        "Left, TPUStrategy: each of eight shares of 8 images goes through a step of its own, and "
-        "the framework adds the gradients up. Right, jit: one step takes all 64 images, which lie "
-        "in eight shares; the compiler cuts the step and inserts the sums.",
+        "Left, TensorFlow's strategy: each of eight shares of 8 images goes through a step of its "
+        "own, and the framework adds the gradients up. Right, jit: one step takes all 64 images, "
+        "which lie in eight shares; the compiler cuts the step and inserts the sums.",
     )

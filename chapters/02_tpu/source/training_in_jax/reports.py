@@ -16,7 +16,7 @@ def losses(programs: Mapping[str, Sequence[float]]) -> float:
     rows = []
     gaps = []
     for number, step in enumerate(steps):
-        shown = [f"{loss:.4f}" for loss in step]
+        shown = [f"{loss:.3f}" for loss in step]
         rows.append([number, *shown])
         gaps.append(np.max(step) / np.min(step) - 1)
     note = "The mean loss of a batch, before the step is made."

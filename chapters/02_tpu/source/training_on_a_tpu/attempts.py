@@ -21,7 +21,7 @@ def shares(devices: Strategy, batch: tuple) -> None:
     x, labels, weights, _ = map(devices.experimental_local_results, batch)
     for r in range(len(x)):
         weight = sum(weights[r].numpy())
-        print(f"replica {r}: x {x[r].shape}, labels {labels[r].numpy()}, weight {weight}")
+        print(f"replica {r}: x {x[r].shape}, labels {labels[r].numpy()}, weights' sum {weight:g}")
 
 
 def attempt(code: str, names: Mapping[str, object]) -> None:

@@ -64,11 +64,11 @@ def test_a_batch_is_dealt_in_equal_shares_and_fillers_weigh_nothing(lesson, caps
         real = max(0, min(8, 50 - 8 * r))
         shown = " ".join(map(str, labels[8 * r : 8 * r + real]))
         assert f"x (8, 32, 32, 3), labels [{shown}" in line
-        assert line.endswith(f"weight {real}.0")
+        assert line.endswith(f"weights' sum {real}")
     pair, batches = (lesson.namespace[name] for name in ("pair", "batches"))
     attempts.shares(pair, next(batches(pair, range(50))[0]))
     said = capsys.readouterr().out
-    assert [line[-4:] for line in said.splitlines()] == ["32.0", "18.0"]
+    assert [line.split()[-1] for line in said.splitlines()] == ["32", "18"]
 
 
 def by_functions(per_image, weight, total):
@@ -166,7 +166,7 @@ def test_only_batch_normalisation_opens_the_gap(lesson, quickly, monkeypatch):
 
 def test_the_killed_run_goes_on_at_its_checkpoint(lesson, quickly):
     said = lesson.printed[lesson.cell(KILLED)]
-    assert numbers(said)[:3] == [10, 0, 3] and "unbroken run: True" in said
+    assert numbers(said)[:3] == [10, 3, 13] and "unbroken run: True" in said
     assert [*lesson.namespace["resumed"]] == [*range(10, 20)]
     calls = []
 
