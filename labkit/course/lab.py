@@ -37,7 +37,7 @@ def lab(config: Config, arguments: Sequence[str] = ()) -> int:
         "--LabApp.news_url=None",
         "--LabApp.check_for_updates_class=jupyterlab.handlers.announcements.NeverCheckForUpdate",
         "--LabApp.extension_manager=readonly",
-        "--LabApp.custom_css=True",  # jupyter/custom: pictures in a dark theme
+        "--LabApp.custom_css=True",  # jupyter/custom: dark pictures, columns
         *_kernels_by_files(),
         *(["--allow-root"] if os.geteuid() == 0 else []),  # in a container there is only root
     ]

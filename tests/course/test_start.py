@@ -250,7 +250,8 @@ def test_jupyter_finds_the_stylesheet(course, monkeypatch):
     assert "--LabApp.custom_css=True" in calls[0]
     ours, theirs = map(Path, server_settings().tornado_settings["static_custom_path"])
     assert ours.parent == lab.SETTINGS
-    assert "jp-needs-light-background" in (ours / "custom.css").read_text()
+    css = (ours / "custom.css").read_text()
+    assert "jp-needs-light-background" in css and "white-space: pre !important" in css
     assert theirs.name == "custom"
 
 

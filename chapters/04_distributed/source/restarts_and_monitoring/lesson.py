@@ -401,7 +401,7 @@ def open_a_store():
     store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
     store.set("newest checkpoint", "step-00024")
     visitor = TCPStore("127.0.0.1", store.port, is_master=False)
-    print("a visitor reads", visitor.list_keys(), "and writes")
+    print("a visitor reads", visitor.get("newest checkpoint").decode(), "and writes")
     visitor.set("newest checkpoint", "a stranger's")
     print("the store now says", store.get("newest checkpoint").decode())
     sockets = psutil.net_connections()

@@ -49,7 +49,7 @@ def test_where_no_network_can_be_closed_the_lesson_goes_on(tmp_path, monkeypatch
     assert "So the program starts its ranks itself" in lesson.printed[lesson.cell("restarted(")]
     test_the_broken_training_is_compared_with_the_unbroken_one(lesson)
     test_the_steps_computed_are_counted_in_the_log(lesson)
-    printed = lesson.printed[lesson.cell("visitor.list_keys()")]
+    printed = lesson.printed[lesson.cell("visitor.get(")]
     assert printed.startswith("This was not run here. ") and "stranger's" not in printed
     test_nothing_is_left(lesson)
 
@@ -190,8 +190,8 @@ def test_the_stranger_prints_and_is_refused(lesson):
 
 
 def test_the_store_is_open_and_then_closed(lesson):
-    printed = lesson.printed[lesson.cell("visitor.list_keys()")]
-    assert "a visitor reads ['newest checkpoint']" in printed
+    printed = lesson.printed[lesson.cell("visitor.get(")]
+    assert "a visitor reads step-00024 and writes" in printed
     assert "the store now says a stranger's" in printed
     assert "it also listens on all addresses: True" in printed
     assert "store" not in lesson.namespace
