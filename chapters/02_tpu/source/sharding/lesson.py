@@ -24,6 +24,7 @@
 # <!-- holds: round(2 * 16384 * 65536 * 12 / 1e9, 1) == 25.8 and round(16 * 2**30 / 1e9, 1) == 17.2 -->
 # Take two layers with 16,384 x 65,536 weights each.
 # In training, a weight takes 12 bytes: 2 for itself and 2 for its gradient in bfloat16, and 8 for Adam's two float32 moments.
+# (A float32 copy of the weights, as in [*What stays in float32*](4_what_stays_in_float32.ipynb), would make it 16.)
 # Together that makes 25.8 GB, but the chip has 16 GiB, which are 17.2 GB (published).
 # So no v5e can hold these layers alone: they must be cut.
 # How do you cut a network over several chips, so that the result stays the same?
@@ -369,7 +370,7 @@ figures.guesses(results)
 # **How can the layers of the opening be cut?**
 # Cut by their weights over four chips, they take 25.8 / 4 = 6.4 GB on each, and fit.
 # <!-- holds: round(2 * 16384 * 65536 * 12 / 4 / 1e9, 1) == 6.4 -->
-# Cut by images alone, every chip would still need all 25.8 GB.
+# Cut by images alone, every chip would still need all 25.8 GB, unless ZeRO or FSDP cuts these, too.
 # But each `psum` sends something, and what the chips of a real slice would send is the subject of the next lesson, *What sharding sends*.
 #
 # ## On trial
@@ -379,7 +380,6 @@ figures.guesses(results)
 # ## Recap
 #
 # **The rule to keep: in JAX 0.7.1's `shard_map`, the gradient of weights that n devices share comes summed, n times too large for a mean; so differentiate `pmean(loss)`, and compare one gradient with one device.**
-# With eight devices, the factor was 8.
 # <!-- holds: round(factor, 3) == 8 == len(devices) -->
 #
 # ### Outside
@@ -387,7 +387,6 @@ figures.guesses(results)
 # - It goes without `shard_map`, too.
 #   Place weights and images with `NamedSharding`, call `jax.jit(step)`, and the compiler puts the collectives in; then this factor cannot arise.
 # - `jax.debug.visualize_array_sharding(x)` draws who holds what, as our first picture does.
-# - MaxText names the mesh in its configuration, such as `ici_fsdp_parallelism=64` (read, not run).
 #
 # ## Quiz
 #

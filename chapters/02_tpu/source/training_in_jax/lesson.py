@@ -13,7 +13,7 @@
 #     number: 12
 #     minutes: 48
 #     needs: [jax]
-#     able: write a training step as a pure function; update a tree of weights; give it a batch of any size, and eight devices, without a change
+#     able: write a training step as a pure function; update a tree of weights; give it 1 to 64 images, and eight devices, without a change
 #     runs_on: JAX; 8 virtual devices, or a TPU
 # ---
 
@@ -29,7 +29,7 @@
 # ## What you will be able to do
 #
 # - write a training step as a function without memory, and update a tree of weights;
-# - give one compiled program batches with any number of photographs;
+# - give one compiled program batches of 1 to 64 photographs;
 # - run the same step on eight devices, and repeat its random numbers anywhere.
 #
 # You need [*Training on a TPU*](11_training_on_a_tpu.ipynb), and from [*Sharding*](9_sharding.ipynb) what a mesh is.
@@ -97,7 +97,7 @@ def forward(weights, x, order="NCHW"):  # x [N, 3, 32, 32] -> logits [N, 10]
 # ### The order of the axes
 #
 # Our photographs have their axes in the order N, C, H, W: channel by channel, as in PyTorch.
-# Keras, and most code for TPUs, uses N, H, W, C: pixel by pixel.
+# Keras uses N, H, W, C: pixel by pixel.
 # A convolution is told the order, and is right in both.
 # But `reshape` only writes down what lies in memory, in its order.
 # Take two channels of 1 x 2 pixels, with the values 1, 2 and 3, 4, and an output whose weights are 10, 20, 30, 40:
@@ -274,7 +274,7 @@ print(f"apart by less than 0.001 %: {gap < 1e-5}; entries in the list: {entries}
 # %% [markdown]
 # **Three programs make the same 11 losses, each within 0.001 % of the others.**
 # <!-- holds: gap < 1e-5 -->
-# They share weights, photographs and rates, but no arithmetic, so a mistake in it would show.
+# They share weights, photographs and rates, but no code of the step: a mistake in one would show.
 #
 # The list has one entry after 11 calls, although the batches had 50 and 64 photographs.
 # <!-- holds: entries == 1 and len({len(rows) for rows in same_run.BATCHES}) == 2 -->
@@ -317,7 +317,7 @@ print("entries in the list:", len(traces))
 # It was traced a second time, because its inputs now lie on a mesh, and a program is compiled for their placement, too.
 # <!-- holds: len(traces) == 2 -->
 #
-# With `shard_map`, the function would be written for a share; then its sums are yours to write, and the trap of *Sharding* is open again.
+# With `shard_map`, the function would be written for a share; then JAX adds up the gradients of shared weights by itself, and the mean is yours to write: the trap of *Sharding*.
 #
 # ### Random numbers without a memory
 #
@@ -344,11 +344,11 @@ tries = {
 }
 alike = {name: int(np.sum(flip == tries["key"])) for name, flip in tries.items()}
 rows = [[name, str(np.int8(flip[:12])), alike[name]] for name, flip in tries.items()]
-heads = ["key", "of the first 12, 1 where mirrored", "as with key, of 64"]
+heads = ["key", "the first 12 (1: mirrored)", "of 64, treated as with `key`"]
 figures.table(heads, rows, "Counted.")
 
 # %% [markdown]
-# A key that is used twice mirrors the same photographs twice: an easy mistake.
+# A key that is used in every step mirrors the same places of every batch: an easy mistake.
 # <!-- holds: alike["key, a second time"] == 64 -->
 # Folded with the number of the step, it gives others in each step; in about half of the places they agree by chance.
 # <!-- holds: all(20 <= alike[f"fold_in(key, {n})"] <= 44 for n in (1, 2)) -->

@@ -23,7 +23,7 @@
 # **With a loss that is right on one machine, eight make each step too long, and nothing warns.**
 # <!-- holds: abs(too_long - 8) < 0.01 -->
 # What must they tell each other, so that they train the network that one machine would have made?
-# You will write a loop in TensorFlow whose code is the same on this computer and on a TPU.
+# You will write a loop in TensorFlow whose code is the same on a TPU and here, where TensorFlow's `MirroredStrategy` stands in.
 #
 # ## What you will be able to do
 #
@@ -232,12 +232,12 @@ for n in 8, 64:
     print(f"  all together: {whole:.2f}, from the moments: {merged:.2f}")
 
 # %% [markdown]
-# The more photographs a replica has, the nearer its variance comes to that of all.
+# Here, the more photographs a replica has, the nearer its variance comes to that of all.
 # <!-- holds: largest[8] > largest[64] -->
 #
 # ### Where to go on
 #
-# A Colab runtime can end at any moment, so the loop writes a **checkpoint** now and then: weights, the optimizer's velocities (momentum's running sums), and the number of finished steps.
+# A Colab runtime can end at any moment, so the loop writes a **checkpoint** now and then: weights, the optimizer's velocities (what the last step added), and the number of finished steps.
 # The data must go on in the same place, too.
 # Row $e$ of `order` says in which order epoch $e$ shows the $N$ images; it follows from a seed, so a new process can make it again.
 # What fills no batch is dropped, and the next epoch begins.
@@ -439,13 +439,12 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 # > `fit` only
 #
 # First the installation.
-# Of `tensorflow-gpu`, only release 2.12.0 is left (*published* in the Python package index), a script that tells you to install something else.
-# But pip never gets as far as that message ([a log](https://github.com/tensorflow/tensorflow/issues/62613)).
-# The package requires `python_version>"3.7"`, which no parser takes for a package's name.
+# For Python 3.11 and later, there is one release of `tensorflow-gpu`, 2.12.0 (*published* in the Python package index).
+# Pip refuses it ([a log](https://github.com/tensorflow/tensorflow/issues/62613)): it requires `python_version>"3.7"`, which no parser takes for a package's name.
 #
 # Then the data.
 # `tfds.load("cifar10", split="train", as_supervised=True)` gives a dataset of pairs; the cell makes one of the same structure.
-# The dots leave room for `batch_size=-1`: then `tfds.load` hands back one batch of everything (its source says so), as in the third line.
+# The dots leave room for `batch_size=-1`: then `tfds.load` hands back one batch of everything, as in the third line.
 #
 # Last the scope: `fit` alone stands inside, and then the model, too.
 # Here `fit` makes four steps of 64 images, and gives their mean loss.
@@ -471,12 +470,12 @@ ours = loop_on(single, network)[2](*batches(single, rows[:256])).numpy()
 print(f"mean loss of 4 steps: fit {fit(inside, train_set):.3f}, our loop {ours.mean():.3f}")
 
 # %% [markdown]
-# `pip install tensorflow` is right here, `tensorflow-tpu==2.20.0` on a TPU; never both: they share a folder.
+# Install `tensorflow` here, on a TPU `tensorflow-tpu==2.20.0`; never both: they share a folder.
 # The dataset is *one* thing with 2,000 pairs in it.
-# **What makes variables stands inside the scope**; then `fit` computes what your loop computes.
+# **What makes variables stands inside the scope**; then `fit` divides by the whole batch, as your loop does.
 #
 # **Verdict on C05: wrong.**
-# The package cannot be installed: its requirements do not parse.
+# From Python 3.11 on, the package cannot be installed: its requirements do not parse.
 # The dataset does not come apart into x and y, unless `batch_size=-1` makes one batch of it.
 # And a model that was made and compiled outside of the scope has its weights on one device, so that `fit` inside the scope is refused (here by `MirroredStrategy`).
 #
@@ -484,7 +483,7 @@ print(f"mean loss of 4 steps: fit {fit(inside, train_set):.3f}, our loop {ours.m
 #
 # - **The rule to keep: divide each replica's losses by the weight of the whole batch, here 64; with a mean of its own on each of n equal shares, a step of SGD is n times too long.**
 #   <!-- holds: abs(too_long - 8) < 0.01 -->
-# - Batch normalisation is no sum: synchronise it, or accept that every replica has moments of its own.
+# - The moments of batch normalisation are not the sum of the replicas' own: synchronise them, or accept that every replica has moments of its own.
 # - A checkpoint holds weights, velocities and the number of finished steps; the order of the data follows from a seed.
 #
 # ### Outside

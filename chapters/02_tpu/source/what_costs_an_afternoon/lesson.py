@@ -424,8 +424,8 @@ figures.guesses(guesses)
 # ### Outside
 #
 # `JAX_LOG_COMPILES=1 python train.py` logs each compilation, and `JAX_EXPLAIN_CACHE_MISSES=1` its reason.
-# A function's own `_cache_size()` is too high: NumPy and JAX arrays of one shape share a program, but take two entries.
-# The libraries Grain and `tf.data` prepare batches in several workers.
+# On a TPU, an axis along the 128 is padded to a multiple of 128 in any case ([lesson 5](5_what_the_compiler_makes_of_a_layer.ipynb)): one bucket of 128 serves all below.
+# Grain and `tf.data` prepare batches in several workers.
 # XProf draws a trace.
 #
 # ## Quiz
