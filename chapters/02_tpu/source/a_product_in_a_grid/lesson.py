@@ -402,7 +402,7 @@ v5e = machine("tpu_v5e")
 products = float(v5e.rate("bf16")) / 2  # in a second; a product and its sum are 2 FLOP
 wanted = products * 2 * 2 / 1e12  # TB/s: two numbers for each, bfloat16: 2 bytes
 given = float(v5e.bandwidth) / 1e12  # TB/s
-print(f"wanted: {wanted:.0f} TB/s; its main memory gives {given:.2f} TB/s (published)")
+print(f"wanted: {wanted:.0f} TB/s (predicted); its main memory gives {given:.2f} TB/s (published)")
 print(f"if weights stay, and each number serves 128 cells: {wanted / 2 / 128:.1f} TB/s (predicted)")
 
 # %% [markdown]
@@ -411,9 +411,9 @@ print(f"if weights stay, and each number serves 128 cells: {wanted / 2 / 128:.1f
 # <!-- holds: round(wanted / 2) == 197 and round(wanted / 2 / 128, 1) == 1.5 -->
 # **The rest is weights that stay, and numbers that neighbours hand on.**
 #
-# That is 256 times less, but still more than the main memory gives.
+# 1.5 TB/s are 256 times less, but still more than the main memory gives.
 # <!-- holds: wanted / (wanted / 2 / 128) == 256 and wanted / 2 / 128 > given -->
-# The sums that leave, 128 in a cycle, come on top.
+# The sums that leave come on top.
 # So a memory on the chip has to help, and weights must be used for long before others replace them; the next lesson counts what that means for a batch.
 #
 # ## On trial

@@ -130,7 +130,7 @@ def test_guesses_meet_counted_results(lesson, monkeypatch):
 
 def test_the_memory_is_googles_and_the_wish_is_computed(lesson):
     said = lesson.printed[lesson.cell(MEMORY)]
-    assert "wanted: 394 TB/s; its main memory gives 0.82 TB/s (published)" in said
+    assert "wanted: 394 TB/s (predicted); its main memory gives 0.82 TB/s (published)" in said
     assert "128 cells: 1.5 TB/s (predicted)" in said
     v5e = machine("tpu_v5e")
     assert float(v5e.rate("bf16")) == 197e12 and float(v5e.bandwidth) == pytest.approx(

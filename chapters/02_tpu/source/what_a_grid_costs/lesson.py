@@ -248,14 +248,18 @@ from labkit.hardware import machine
 v5e = machine("tpu_v5e")
 ridge = v5e.ridge("bf16")
 print(f"TPU v5e: {v5e.rate('bf16').number}, {v5e.bandwidth.number} (published)")
-print(f"both are busy all the time from {ridge:.0f} FLOP/B on (predicted)")
+print(f"the cells can be busy all the time from {ridge:.0f} FLOP/B on (predicted)")
 K = N = 16_384  # a layer too large for the memory on the chip
 rows = []
 for M in (8, 32, 128, 256, 1024):
     moved = 2 * (K * N + M * K + M * N)  # bytes of w, a and y
     intensity = 2 * M * K * N / moved
     rows.append([M, intensity, 100 * min(1, intensity / ridge)])
-figures.table(["rows M", "FLOP/B", "of the peak at most, %"], rows, "Predicted for a TPU v5e.")
+figures.table(
+    ["rows M", "FLOP/B", "of the peak at most, %"],
+    rows,
+    "Predicted for a TPU v5e, with the bytes of `a` and `y`.",
+)
 
 # %% [markdown]
 # **The main memory sets the batch: on a v5e, about 240 rows have to use each weight** ([*published*](https://jax-ml.github.io/scaling-book/roofline/), where the rows are tokens).
@@ -326,7 +330,7 @@ heads = ["layer", "M", "N", "K", "ws", "is", "os", "ws, two registers"]
 figures.table(heads, rows, "Cycles on 128 x 128 cells, counted. M streams in ws, N in is, K in os.")
 
 # %% [markdown]
-# **With one weight register, the longest stream wins in all layers but `fc2`**, which is one tile, nearly all loading and fill.
+# **With one weight register, the longest stream wins in all layers but `fc2`**, which is one tile, nearly all loading and fill: its tiles are fewest.
 # <!-- holds: min(("ws", "is", "os"), key=lambda flow: big.schedule(*layers["conv1"], flow).cycles + big.schedule(*layers["conv1"], flow).drain) == "ws" -->
 # <!-- holds: min(("ws", "is", "os"), key=lambda flow: big.schedule(*layers["conv2"], flow).cycles + big.schedule(*layers["conv2"], flow).drain) == "ws" -->
 # <!-- holds: min(("ws", "is", "os"), key=lambda flow: big.schedule(*layers["fc1"], flow).cycles + big.schedule(*layers["fc1"], flow).drain) == "os" -->
@@ -392,7 +396,7 @@ figures.table(heads, rows, f"Counted by the grid. The image has {x8.nbytes:,} by
 # The image is read equally often either way; the matrix comes on top.
 # <!-- holds: done["im2col"].cycles == done["implicit"].cycles -->
 # <!-- holds: done["im2col"].buffer_bytes // 2 == 9 * x8.nbytes -->
-# What a convolution does cost is idle cells: `conv1` leaves 5 % at work.
+# But `conv1` leaves 5 % of the cells at work.
 # <!-- holds: round(100 * runs["conv1"][0].utilization) == 5 -->
 #
 # The first TPU has one instruction for both, `MatrixMultiply/Convolve` (its paper, section 2).
