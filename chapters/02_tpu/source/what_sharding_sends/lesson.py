@@ -299,7 +299,7 @@ reports.exchanges(ours | sharded, formulas, ring_bytes)
 reports.in_order({"by images": made["by images"]} | sharded)
 
 # %% [markdown]
-# A reduce-scatter's result has a quarter of the bytes, but it adds up all of them, so both halves send the same.
+# A reduce-scatter's result has a quarter of the bytes, but it adds up whole arrays, so both halves send the same.
 # Rows in and out send as much as the all-reduce by weights.
 # <!-- holds: round(float(reports.total(ours["rows"], ring_bytes)), 2) == round(float(reports.total(made["by weights"], ring_bytes)), 2) -->
 # FSDP sends the 25.2 MB of by images, but of the weights, a chip keeps 4.2 MB instead of 16.8 (compiled).
@@ -374,7 +374,7 @@ reports.beside_a_real_slice(ring_bytes)
 # The fourth is a tenth less, and the profile took longer than either predicts.
 # <!-- holds: float(reports.PROFILE.seconds) > 0.75 * reports.PROFILE.result / 4.5e10 > 0.75 * reports.PROFILE.result / 5e10 -->
 #
-# A step takes at least the longer of both times if they overlap, and their sum if they do not.
+# A step takes at least the longer time if both overlap, and their sum if not.
 # **At best, our step is bound by arithmetic if cut by weights, and else by ICI.**
 # <!-- holds: [reports.ici_seconds(one, ring_bytes) > reports.peak_seconds(B, D, F) for one in (made | sharded).values()] == [True, False, True, True] -->
 # When are both times equal?
@@ -390,8 +390,8 @@ reports.beside_a_real_slice(ring_bytes)
 #    F  =  0.4 (n - 1) x C / W      =  2,364, for any B
 # ```
 #
-# Cut by images, the rows of a chip decide: ours has 256.
-# Cut by weights, the width does: ours is 4,096.
+# Cut by images, the rows of a chip decide: ours has 256, too few.
+# Cut by weights, the width does: ours, 4,096, is enough.
 # <!-- holds: B // 4 == 256 < 1182 == round(0.8 * 3 / 4 * 1970) and F == 4096 > 2364 == round(0.4 * 3 * 1970) -->
 # <!-- holds: abs(reports.peak_seconds(4 * 1182, D, F) / reports.ici_seconds(made["by images"], ring_bytes) - 1) < 1e-3 -->
 # <!-- holds: abs(reports.peak_seconds(B, D, 2364) / reports.ici_seconds(made["by weights"], ring_bytes) - 1) < 1e-3 -->
