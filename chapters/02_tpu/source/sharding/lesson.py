@@ -20,12 +20,12 @@
 # %% [markdown]
 # # Sharding
 #
-# **Two layers need 25.8 GB, and a TPU v5e has 17.2.**
-# <!-- holds: round(2 * 16384 * 65536 * 12 / 1e9, 1) == 25.8 and round(16 * 2**30 / 1e9, 1) == 17.2 -->
+# **Two layers need 34.4 GB, and a TPU v5e has 17.2.**
+# <!-- holds: round(2 * 16384 * 65536 * 16 / 1e9, 1) == 34.4 and round(16 * 2**30 / 1e9, 1) == 17.2 -->
 # Take two layers with 16,384 x 65,536 weights each.
-# In training, a weight takes 12 bytes: 2 for itself and 2 for its gradient in bfloat16, and 8 for Adam's two float32 moments.
-# (A float32 copy of the weights, as in [*What stays in float32*](4_what_stays_in_float32.ipynb), would make it 16.)
-# Together that makes 25.8 GB, but the chip has 16 GiB, which are 17.2 GB (published).
+# In training, a weight takes 16 bytes: 2 for itself and 2 for its gradient in bfloat16, 4 for its float32 master copy, as in [*What stays in float32*](4_what_stays_in_float32.ipynb), and 8 for Adam's two float32 moments.
+# (All in float32, without a copy, it takes 4 + 4 + 8 = 16, too.)
+# That makes 2 x 16,384 x 65,536 x 16 bytes = 34.4 GB, but the chip has 16 GiB, which are 17.2 GB (published).
 # So no v5e can hold these layers alone: they must be cut.
 # How do you cut a network over several chips, so that the result stays the same?
 #
@@ -36,7 +36,7 @@
 # - notice a gradient that is silently too large.
 #
 # You need the lessons *What a training step costs* and *A product in a grid*.
-# No real slice of a TPU was used: the devices are virtual ones of your CPU, which run the same code.
+# No TPU was used: the devices are virtual ones of your CPU, which run the same code.
 
 # %% tags=["setup"]
 # The setup cell: written by labkit build.
@@ -87,7 +87,7 @@ factor_guess = predict("tpu.averaged_gradient", 1, "times")
 #
 # The spec `P("data", None)` leaves the columns whole.
 # Devices 2 and 3 both have place 1 along `data`, so both hold rows 2 and 3.
-# **An axis that the spec does not name holds equal copies.**
+# **Along an axis that the spec does not name, devices hold equal copies.**
 
 # %% tags=["picture"]
 specs = {
@@ -203,7 +203,7 @@ virtual.results(collectives, pair, four_numbers, "model", P("model"))
 #
 # ### Two layers, cut by their weights
 #
-# With **tensor parallelism**, the devices share the weights of a layer.
+# With **tensor parallelism**, the devices divide the weights of a layer.
 # In two layers, a hidden one with ReLU and one behind it, a single exchange is enough, if the weights are cut in the right direction:
 
 # %% tags=["picture"]
@@ -261,7 +261,7 @@ print(f"cut weights: {weights:,} B, on each device {weights // 8:,} B (counted)"
 #
 # ## Measure
 #
-# With **data parallelism**, the devices share the images instead, and each has all weights.
+# With **data parallelism**, the devices divide the images instead, and each has all weights.
 # Since all devices have equally many images, the mean over all images is the mean of the devices' means, and so is its gradient.
 # `jax.grad(loss)` is a function for the gradient of `loss` with respect to its first argument, here `w`.
 # So the code seems to need one line more: each device takes the gradient of its own mean loss, and `pmean` averages.
@@ -284,7 +284,7 @@ right = jax.grad(loss)(w, x, y)  # one device, all images
 line = jax.make_mesh((8,), ("data",), devices=devices)
 cut = {"mesh": line, "in_specs": (P(), P("data"), P("data")), "out_specs": P()}
 got = jax.jit(jax.shard_map(averaged, **cut))(w, x, y)
-factor = float(np.median(got / right))
+factor = float(np.median(got / right))  # the middle one of all quotients
 print(f"the gradient is {factor:.3f} times the right one (counted)")
 
 # %% [markdown]
@@ -368,10 +368,10 @@ figures.guesses(results)
 # Two copies of a quarter of the matrix doubled its memory, and eight copies of the weights made their gradient a sum.
 #
 # **How can the layers of the opening be cut?**
-# Cut by their weights over four chips, they take 25.8 / 4 = 6.4 GB on each, and fit.
-# <!-- holds: round(2 * 16384 * 65536 * 12 / 4 / 1e9, 1) == 6.4 -->
-# Cut by images alone, every chip would still need all 25.8 GB, unless ZeRO or FSDP cuts these, too.
-# But each `psum` sends something, and what the chips of a real slice would send is the subject of the next lesson, *What sharding sends*.
+# Cut by their weights over four chips, they take 34.4 / 4 = 8.6 GB on each, and fit.
+# <!-- holds: round(2 * 16384 * 65536 * 16 / 4 / 1e9, 1) == 8.6 -->
+# Cut by images alone, every chip would still need all 34.4 GB; the next lesson's FSDP cuts these, too.
+# But each `psum` sends something: how much, says *What sharding sends*.
 #
 # ## On trial
 #

@@ -22,9 +22,9 @@
 #
 # **25.2 MB or 3.1 MB, for the same training step.**
 # <!-- holds: [round(float(reports.total(made[cut], ring_bytes)), 1) for cut in ("by images", "by weights")] == [25.2, 3.1] -->
-# Four chips of a TPU v5e share a training step of two layers, from 1,024 to 4,096 to 1,024 features, in bfloat16.
+# Four chips of a TPU v5e divide a training step of two layers, from 1,024 to 4,096 to 1,024 features, in bfloat16.
 # The batch has 1,024 images, one in each row.
-# If the chips share the images, each has to send 25.2 MB; if they share the weights, 3.1 MB (predicted).
+# If they divide the images, each has to send 25.2 MB; if they divide the weights, 3.1 MB (predicted).
 # Where do these bytes come from, when is it the other way round, and does the compiler find the better way by itself?
 #
 # ## What you will be able to do
@@ -34,7 +34,7 @@
 # - read in a compiled program what the compiler chose.
 #
 # You need the lesson *Sharding*.
-# Google's compiler says here what it would send on a **slice** of 2 x 2 chips, but nothing ran on a real one.
+# Google's compiler says here what a **slice** of 2 x 2 linked chips would send; nothing ran on a real one.
 
 # %% tags=["setup"]
 # The setup cell: written by labkit build.
@@ -46,9 +46,11 @@
 #    How many MB does each chip send?
 # 2. For two layers, we tell the compiler how its inputs are cut: the rows of `x`, the columns of `w1`, and the rows of `w2`, over four chips.
 #    The rest it may choose itself.
-#    Does each chip send as much as in our own version, or how many times as much?
+#    How many times as much as in our own version does each chip send?
 
 # %%
+from functools import partial
+
 import jax
 import numpy as np
 from jax import numpy as jnp
@@ -76,8 +78,8 @@ choice_guess = predict("tpu.compilers_choice", 1, "times")
 #
 # ### Around a ring, by hand
 #
-# Four chips have an array of 8 numbers each, and all of them need the sum.
-# How much must each chip send?
+# Four chips have an array of 8 numbers each, and all need the sum.
+# How much must each send?
 #
 # Put the chips in a **ring**, where each sends only to the next one, and cut the array into four parts of 2 numbers.
 # One part goes around like this, each chip adding its own numbers to it:
@@ -89,7 +91,7 @@ choice_guess = predict("tpu.compilers_choice", 1, "times")
 #           its sum of four is complete
 # ```
 #
-# The other three parts do the same, each from another chip, so that all links are busy.
+# The other three parts start at the other chips, so all links are busy.
 # After 3 steps, each chip has sent 3 parts, 6 numbers, and has one complete part.
 # This much is a **reduce-scatter** (`psum_scatter` in JAX).
 #
@@ -107,7 +109,7 @@ choice_guess = predict("tpu.compilers_choice", 1, "times")
 # The compiler writes only the result's bytes into a program, so for a reduce-scatter you first have to find S.
 #
 # **Exercise `tpu.ring_bytes`**: compute the bytes that a chip sends.
-# `kind` is `"all-reduce"`, `"all-gather"` or `"reduce-scatter"`; `result[k]` holds the bytes of several results on a chip, and `devices[k]` how many chips exchange each.
+# `kind` is `"all-reduce"`, `"all-gather"` or `"reduce-scatter"`; of exchange k, a chip gets `result[k]` bytes, and `devices[k]` chips take part.
 # In this lesson's exercises, arrays are NumPy arrays, also those that you return, and `check` takes no other library.
 
 
@@ -130,8 +132,8 @@ ring_bytes = check("tpu.ring_bytes", ring_bytes)
 # %% [markdown]
 # ### Three ways to cut a step
 #
-# Now the step of the opening, written for `shard_map` in three ways.
-# Each takes the gradient of the loss for both weights, as the lesson *Sharding* found it right: `pmean` of the loss, not of its gradient.
+# Here is the step of the opening in three ways, for `shard_map`.
+# Where images are cut, it is the gradient of `pmean(loss)`, as in *Sharding*.
 #
 # - By images: each chip has its rows of `x` and all weights.
 #   Along `data`, the gradients are added up.
@@ -162,10 +164,11 @@ def by_both(x, w1, w2):
 
 
 # %% [markdown]
-# Now we compile the three for a slice of 2 x 2 chips.
+# Now we compile the three for 2 x 2 chips.
 # An **`AbstractMesh`** has names and sizes, but no devices: it is enough for the compiler.
+# The gradients shall lie as the weights do, `cuts[name][1:]`.
 # (These answers are stored.)
-# The picture shows who will exchange what with whom on the mesh of 2 x 2.
+# The picture shows who exchanges what on the mesh of 2 x 2.
 
 # %% tags=["picture"]
 meshes = {"by images": {"data": 4}, "by weights": {"model": 4}, "by both": {"data": 2, "model": 2}}
@@ -176,25 +179,24 @@ cuts = {  # of x, w1 and w2
 }
 
 
-def compiled(f, cut, mesh):
+def compiled(f, cut, mesh, out=None):
+    if out is not None:  # f is for shard_map
+        chips = AbstractMesh(tuple(mesh.values()), tuple(mesh))
+        f = jax.shard_map(f, mesh=chips, in_specs=cut, out_specs=out)
     options = {"shardings": cut, "mesh": mesh, "source": "snapshot"}
     return compile_for_tpu(f, shapes, "v5e:2x2", **options)
 
 
 made = {}
 for name, body in {"by images": by_images, "by weights": by_weights, "by both": by_both}.items():
-    x, *weights = cuts[name]  # the gradients lie as the weights do
-    chips = AbstractMesh(tuple(meshes[name].values()), tuple(meshes[name]))
-    f = jax.shard_map(body, mesh=chips, in_specs=cuts[name], out_specs=tuple(weights))
-    made[name] = compiled(f, cuts[name], meshes[name])
+    made[name] = compiled(body, cuts[name], meshes[name], cuts[name][1:])
 slice_pictures.rings()
 
 # %% [markdown]
-# Let us work out what the results of the collectives should have, at 2 bytes for a number.
+# How large should the results of the collectives be, at 2 bytes for a number?
 # By images, both gradients are added up: 2 (D F + F D) bytes.
 # By weights, the results [B, D] are: 2 B D bytes.
 # By both, each chip has half of the weights, and half of the rows, so both halve.
-# (In the table, the smaller result stands first.)
 
 # %%
 formulas = {
@@ -205,12 +207,12 @@ formulas = {
 reports.exchanges(made, formulas, ring_bytes)
 
 # %% [markdown]
-# The compiled bytes equal the formula, to the byte.
+# The compiled bytes equal the formula.
 # <!-- holds: all(sorted(one.bytes for one in made[cut].collectives) == sorted(formulas[cut]) for cut in made) -->
 # **Cut by images, the chips exchange gradients; cut by weights, they exchange results.**
 #
-# On the mesh of 2 x 2, the gradients' all-reduce takes place between two chips, where (n - 1) / n is only 1/2.
-# So it sends 8.4 MB, a third of 25.2, although its array has half of the bytes.
+# On the mesh of 2 x 2, only two chips add up a gradient, so (n - 1) / n is 1/2.
+# A chip sends 8.4 MB, a third of 25.2, though its array has half of the bytes.
 # <!-- holds: round(max(reports.sent_of_each(made["by both"], ring_bytes)) / 1e6, 1) == 8.4 -->
 #
 # **Exercise `tpu.mesh_bytes`**: compute for several meshes what a chip sends in this step.
@@ -245,28 +247,38 @@ print("equal:", bool(np.allclose(yours, sent, rtol=1e-9)))
 slice_pictures.over_the_batch(mesh_bytes, D, F, [256, 1024, 4096, 8192, 16384, 65536])
 
 # %% [markdown]
-# Cut by images, the bytes do not depend on the batch; cut by weights, they grow with it.
-# These two are equal where 2 (D F + F D) = 2 B D, that is at B = 2F, 8,192 rows.
-# <!-- holds: np.ptp(mesh_bytes(8192, D, F, np.array([4, 1]), np.array([1, 4]))) < 1 -->
-# But there, the mesh of both sends even less: 16.8 MB instead of 25.2.
-# <!-- holds: [round(float(one) / 1e6, 1) for one in mesh_bytes(8192, D, F, np.array([2, 4]), np.array([2, 1]))] == [16.8, 25.2] -->
+# Cut by images, the bytes do not depend on the batch; cut by weights, they grow with it:
+#
+# ```
+# by images    6 D F          as by weights at B = 2F
+# by weights   3 B D          as by both    at B = F
+# by both      2 D F + B D    as by images  at B = 4F
+# ```
+#
+# At B = 2F, 8,192 rows, the mesh of both sends 16.8 MB instead of 25.2.
+# <!-- holds: [round(float(one) / 1e6, 1) for one in mesh_bytes(8192, D, F, np.array([2, 4, 1]), np.array([2, 1, 4]))] == [16.8, 25.2, 25.2] -->
+# <!-- holds: [round(float(one)) for one in mesh_bytes(5, 7, 11, data, model)] == [6 * 7 * 11, 3 * 5 * 7, 2 * 7 * 11 + 5 * 7] -->
 # **On four chips, a chip sends the fewest bytes if cut by weights up to F = 4,096 rows, by images from 4F = 16,384 rows, and by both in between.**
 # <!-- holds: np.ptp(mesh_bytes(4096, D, F, np.array([2, 1]), np.array([2, 4]))) < 1 and np.ptp(mesh_bytes(16384, D, F, np.array([2, 4]), np.array([2, 1]))) < 1 -->
-# (In a deep network, the gradient of `x` is needed, too.
-# Then there are two all-reduces along `model`, and each of these batches is half as large.
-# And these are bytes, not times: a ring of four can use two links of a chip, a pair only one.)
+# (A deep network needs the gradient of `x`, too: with two all-reduces along `model`, these batches halve.)
 #
 # ## Measure
 #
-# ### Rows in, rows out
+# ### The two halves of an all-reduce
 #
-# In a deep network, a layer gets its `x` from a layer before, which may leave the rows cut.
-# With **sequence parallelism**, a layer first gathers the rows, and at the end each chip keeps its rows of the sum only.
-# Then everything between such layers, such as a normalisation, works on a quarter of the rows.
-# Here are our two layers so, without a gradient.
+# Between its two halves, each chip needs only a part, and that saves memory:
+#
+# - With **sequence parallelism**, results stay cut by rows, and the next layer gathers them.
+#   What comes between such layers, such as a normalisation, works on a quarter of the rows.
+# - With **FSDP** (fully sharded data parallelism, or ZeRO-3), chips that divide the images keep a quarter of each weight, its gradient and Adam's moments.
+#   They gather the weights before use, and reduce-scatter the gradients.
+#
+# Here are our two layers in the first way, without a gradient, and the step in the second.
+# (JAX adds FSDP's reduce-scatter, as the gradient of `all_gather`.)
 
 # %%
 by_rows = (P("model"), P(None, "model"), P("model"))  # of x, w1 and w2
+by_fsdp = (P("data"), P(None, "data"), P(None, "data"))
 
 
 def rows_in_rows_out(x, w1, w2):
@@ -274,21 +286,37 @@ def rows_in_rows_out(x, w1, w2):
     return psum_scatter(layers(whole, w1, w2), "model", tiled=True)
 
 
-four = {"model": 4}
-chips = AbstractMesh((4,), ("model",))
-f = jax.shard_map(rows_in_rows_out, mesh=chips, in_specs=by_rows, out_specs=P("model"))
-ours = {"rows": compiled(f, by_rows, four)}
-reports.exchanges(ours, {"rows": [2 * B * D // 4, 2 * B * D]}, ring_bytes)
+def fsdp(x, *w):
+    whole = partial(all_gather, axis_name="data", axis=1, tiled=True)
+    return jax.grad(lambda w: pmean(loss(layers(x, *map(whole, w))), "data"))(w)
+
+
+ours = {"rows": compiled(rows_in_rows_out, by_rows, {"model": 4}, P("model"))}
+sharded = {"FSDP": compiled(fsdp, by_fsdp, {"data": 4}, by_fsdp[1:])}
+formulas["rows"] = [2 * B * D // 4, 2 * B * D]
+formulas["FSDP"] = [2 * D * F // 4, 2 * D * F // 4, 2 * D * F, 2 * D * F]
+reports.exchanges(ours | sharded, formulas, ring_bytes)
+reports.in_order({"by images": made["by images"]} | sharded)
 
 # %% [markdown]
-# The reduce-scatter's result has a quarter of the bytes, and yet both send the same: the array that is added up has four times its result.
-# Together they send as much as one all-reduce.
+# A reduce-scatter's result has a quarter of the bytes, but it adds up whole arrays, so both halves send the same.
+# Rows in and out send as much as the all-reduce by weights.
 # <!-- holds: round(float(reports.total(ours["rows"], ring_bytes)), 2) == round(float(reports.total(made["by weights"], ring_bytes)), 2) -->
+# FSDP sends the 25.2 MB of by images, but of the weights, a chip keeps 4.2 MB instead of 16.8 (compiled).
+# <!-- holds: float(reports.total(sharded["FSDP"], ring_bytes)) == float(reports.total(made["by images"], ring_bytes)) -->
+# <!-- holds: [round((one.memory["argument"] - 2 * B * D // 4) / 1e6, 1) for one in (sharded["FSDP"], made["by images"])] == [4.2, 16.8] -->
+# (A deep network gathers its weights again for the backward pass: 3 S (n - 1) / n, for ours 37.7 MB.)
+# <!-- holds: round(3 * 2 * 2 * D * F * 3 / 4 / 1e6, 1) == 37.7 -->
+#
+# In the second table, by images, the all-reduce comes last, and nothing runs beside it.
+# With FSDP, `w2` is gathered beside the first product, which does not need it: this is **overlap**.
+# In a deep network, the gradients of a layer can travel while the backward pass goes on to the layer before.
+# But the next layer waits for results, unless product and exchange are cut into pieces.
 #
 # ### The compiler's own choice
 #
-# You can also write a program for a single device and say how the inputs are cut; the compiler adds the collectives.
-# We give it the step in the three cuts, and the two layers with their rows cut.
+# If you write a program for a single device and say how the inputs are cut, the compiler adds the collectives.
+# We give it the step in three cuts, and the layers with their rows cut.
 
 
 # %%
@@ -297,56 +325,78 @@ def step(x, w1, w2):
 
 
 theirs = {name: compiled(step, cuts[name], meshes[name]) for name in made}
-theirs["rows"] = compiled(layers, by_rows, four)
+theirs["rows"] = compiled(layers, by_rows, {"model": 4})
 reports.beside(made | ours, theirs, ring_bytes)
 
 # %% [markdown]
 # For the step, the compiler puts in what we wrote, with the same bytes.
 # <!-- holds: all(sorted(one.bytes for one in made[cut].collectives) == sorted(one.bytes for one in theirs[cut].collectives) for cut in made) -->
-# But for the two layers, it adds up with a whole all-reduce, and each chip sends half as much again.
+# But for the two layers, it takes a whole all-reduce, and each chip sends half as much again.
 # <!-- holds: round(float(reports.total(theirs["rows"], ring_bytes)) / float(reports.total(ours["rows"], ring_bytes)), 3) == 1.5 -->
 # We had said nothing of the result, so it is whole on every chip.
-# One line says what we want: `with_sharding_constraint`.
+# `with_sharding_constraint` says what we want.
 
 
 # %%
 def constrained(x, w1, w2):
+    chips = AbstractMesh((4,), ("model",))
     rows = NamedSharding(chips, P("model"))
     return jax.lax.with_sharding_constraint(layers(x, w1, w2), rows)
 
 
-theirs["rows, constrained"] = compiled(constrained, by_rows, four)
-formula = {"rows, constrained": [2 * B * D // 4, 2 * B * D]}
-reports.exchanges({name: theirs[name] for name in formula}, formula, ring_bytes)
+theirs["rows, constrained"] = compiled(constrained, by_rows, {"model": 4})
+formulas["rows, constrained"] = formulas["rows"]
+reports.exchanges({"rows, constrained": theirs["rows, constrained"]}, formulas, ring_bytes)
 
 # %% [markdown]
 # Now it sends what we send.
 # <!-- holds: float(reports.total(theirs["rows, constrained"], ring_bytes)) == float(reports.total(ours["rows"], ring_bytes)) -->
-# In the program's text, XLA writes a reduce-scatter as a fusion, `all-reduce-scatter`, with an all-reduce inside, and an exchange beside the arithmetic several times, with one `channel_id`: each counts once.
+# (In a program's text, `all-reduce-scatter` is a reduce-scatter, and all lines with one `channel_id` are one exchange.)
 #
 # ### How long does it take?
 #
-# The compiler gives no cycles for a collective, so bytes are divided by the bandwidth of the links, which are called **ICI** (inter-chip interconnect).
+# The compiler gives no cycles for a collective, so its bytes are divided by the bandwidth of the links, called **ICI** (inter-chip interconnect).
 # The first table has what is published.
-# The second divides: in a slice of 2 x 2, only 2 of a chip's 4 links have a neighbour at their other end.
-# A ring that goes one way uses one of them, and two rings, one each way, use both.
-# The third is the only real run here, and not ours: the book shows an all-gather of 33.6 MB over four v5e chips in a line.
-# So a chip at an end receives the other three parts, 25.2 MB, over one link: as much as a chip of our step sends, cut by images.
+#
+# The second divides by 50 GB/s a link.
+# On 2 x 2 chips, a chip uses 2 of its 4 links: four chips can make two rings, one each way, but a pair has one link.
+# Beside it stands the arithmetic at peak: five products, two forward and three backward, of 2 B D F FLOP over four chips.
+#
+# The third is the only real run here, and not ours: an all-gather in the book *How to Scale Your Model*, where a chip at the end of a line of four receives 25.2 MB over one link.
 
 # %%
 reports.links()
-reports.at_least(float(reports.total(made["by images"], ring_bytes)), made["by images"])
+reports.roofline(made | sharded, ring_bytes, (B, D, F))
 reports.beside_a_real_slice(ring_bytes)
 
 # %% [markdown]
-# The first three figures look like three different ones, but they are one: 1,600 Gbit/s are 200 GB/s, and 400 GB/s counts both directions.
-# The last one contradicts them by a tenth, in the same book.
-# So give the direction with each bandwidth.
-#
-# In this one profile, the exchange took longer than either figure predicts.
+# Three of the published figures are one: 1,600 Gbit/s are 200 GB/s, and 400 GB/s counts both directions.
+# The fourth is a tenth less, and the profile took longer than either predicts.
 # <!-- holds: float(reports.PROFILE.seconds) > 0.75 * reports.PROFILE.result / 4.5e10 > 0.75 * reports.PROFILE.result / 5e10 -->
-# And our step would wait: its exchange takes longer than its arithmetic, even over two links and at the higher figure.
-# <!-- holds: float(reports.total(made["by images"], ring_bytes)) * 1e6 / 1e11 > float(made["by images"].seconds) -->
+#
+# A step takes at least the longer time if both overlap, and their sum if not.
+# **At best, our step is bound by arithmetic if cut by weights, and else by ICI.**
+# <!-- holds: [reports.ici_seconds(one, ring_bytes) > reports.peak_seconds(B, D, F) for one in (made | sharded).values()] == [True, False, True, True] -->
+# When are both times equal?
+#
+# ```
+# C = 197 TFLOP/s, W = 2 x 50 GB/s: C / W = 1,970 FLOP a byte
+#
+# by images, n chips with b rows each (FSDP is alike):
+#    8 D F (n - 1) / n / W  =  10 b D F / C
+#    b  =  0.8 (n - 1) / n x C / W  =  1,182 rows
+# by weights, n chips with all B rows:
+#    4 B D (n - 1) / n / W  =  10 B D F / n / C
+#    F  =  0.4 (n - 1) x C / W      =  2,364, for any B
+# ```
+#
+# Cut by images, the rows of a chip decide: ours has 256, too few.
+# Cut by weights, the width does: ours, 4,096, is enough.
+# <!-- holds: B // 4 == 256 < 1182 == round(0.8 * 3 / 4 * 1970) and F == 4096 > 2364 == round(0.4 * 3 * 1970) -->
+# <!-- holds: abs(reports.peak_seconds(4 * 1182, D, F) / reports.ici_seconds(made["by images"], ring_bytes) - 1) < 1e-3 -->
+# <!-- holds: abs(reports.peak_seconds(B, D, 2364) / reports.ici_seconds(made["by weights"], ring_bytes) - 1) < 1e-3 -->
+# (In a deep network, 12 stands for 10, and 8 for 4: 985 rows, 1,478 with FSDP, and F = 3,940.)
+# <!-- holds: B // 4 < 985 == round(8 / 12 * 3 / 4 * 1970) < 1478 == round(3 * 4 / 12 * 3 / 4 * 1970) and F > 3940 == round(8 / 12 * 3 * 1970) -->
 #
 # ## Explain
 #
@@ -366,13 +416,13 @@ figures.guesses(results)
 # %% [markdown]
 # **Where do the bytes come from?**
 # From what comes in parts: cut by images, the gradients do; cut by weights, the results.
-# With 1,024 rows, the results are an eighth of the gradients, so each chip sends 3.1 MB instead of 25.2.
+# With 1,024 rows, the results are an eighth of the gradients; above 8,192 rows, they are more.
 # <!-- holds: 8 * formulas["by weights"][0] == formulas["by images"][0] -->
-# The compiler found the same exchanges, as long as it knew what we wanted of the result.
+# The compiler found the same exchanges, once we said how the result is cut.
 #
 # ## On trial
 #
-# The claims on parallelism are tried in chapter 04, with messages that are counted.
+# The claims on parallelism are tried in chapter 04.
 #
 # ## Recap
 #
@@ -381,11 +431,6 @@ figures.guesses(results)
 # ### Outside
 #
 # - `jax.jit(f, in_shardings=..., out_shardings=...).lower(...).compile().as_text()` shows the collectives.
-# - In **FSDP**, weights are cut along `data` as well, and gathered for the forward and the backward pass: 37.7 MB in our step instead of 25.2.
-#   <!-- holds: round(3 * 4 * D * F * 3 / 4 / 1e6, 1) == 37.7 -->
-# - The exchange of gradients can hide behind the backward pass if a chip has at least peak / bandwidth rows: 197 TFLOP/s / 100 GB/s = 1,970, with two links; ours has 256.
-#   <!-- holds: B // 4 == 256 and 197e12 / 100e9 == 1970 -->
-#   The exchange of results cannot: the next layer waits for it.
 #
 # ## Quiz
 #

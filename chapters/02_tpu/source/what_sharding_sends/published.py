@@ -14,7 +14,7 @@ from labkit.hardware import machine
 from labkit.provenance import Quantity, published
 
 LINKS = 4  # of a chip
-LINKS_IN_A_SLICE_OF_FOUR = 2  # 2 x 2 chips: no link leads around
+LINKS_OF_A_GROUP = {4: 2, 2: 1}  # used by each of so many chips on 2 x 2: no link leads around
 
 
 class Figure(NamedTuple):

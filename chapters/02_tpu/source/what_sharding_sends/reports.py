@@ -1,16 +1,17 @@
 """What compiled programs exchange, and how long it takes at least. Lesson what_sharding_sends."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from labkit import figures
+from labkit.hardware import machine
 from labkit.provenance import Quantity, predicted
 from labkit.tpu.compiler import Compiled
 from labkit_lessons.tpu.what_sharding_sends.published import (
     FIGURES,
     LINKS,
-    LINKS_IN_A_SLICE_OF_FOUR,
+    LINKS_OF_A_GROUP,
     PROFILE,
 )
 
@@ -84,16 +85,60 @@ def links() -> None:
     figures.table(heads, rows, note)
 
 
-def at_least(megabytes: float, made: Compiled) -> None:
-    """A table: how long a slice of 2 x 2 needs at least to send so much, and for its arithmetic."""
+def ici_seconds(made: Compiled, sent: Sent) -> float:
+    """How long a program's exchanges take at least on 2 x 2 chips, one after the other, at 50 GB/s.
+
+    Four chips make two rings, one each way, over two links of each chip; a pair has one link.
+    """
+    per_link = float(FIGURES[0].one_way) / LINKS
+    each = zip(made.collectives, sent_of_each(made, sent), strict=True)
+    return sum(moved / (LINKS_OF_A_GROUP[one.group] * per_link) for one, moved in each)
+
+
+def peak_seconds(B: int, D: int, F: int) -> float:
+    """The five products of the step, 2 B D F FLOP each, on four v5e chips at their peak."""
+    return 5 * 2 * B * D * F / 4 / float(machine("tpu_v5e").rate("bf16"))
+
+
+def roofline(programs: Mapping[str, Compiled], sent: Sent, sizes: tuple[int, int, int]) -> None:
+    """A table: what a step needs at least for its links, and for its arithmetic, for each cut."""
     rows = []
-    for per_link in (5e10, 4.5e10):
-        for ways in (1, LINKS_IN_A_SLICE_OF_FOUR):
-            seconds = predicted(megabytes * 1e6 / (ways * per_link), "s", "bytes over bandwidth")
-            said = f"exchange, {ways} link{'s' if ways > 1 else ''} of {per_link / 1e9:g} GB/s"
-            rows.append([said, seconds])
-    rows.append(["arithmetic of the step", made.seconds])
-    figures.table(["one step, cut by images", "at least"], rows)
+    for name, made in programs.items():
+        (links,) = {LINKS_OF_A_GROUP[one.group] for one in made.collectives}
+        ici, arithmetic = ici_seconds(made, sent), peak_seconds(*sizes)
+        times = [
+            predicted(ici, "s", "bytes over bandwidth"),
+            predicted(arithmetic, "s", "FLOP over peak"),
+        ]
+        longer = "ICI" if ici > arithmetic else "arithmetic"
+        rows.append([name, total(made, sent), links, *times, longer])
+    heads = ["cut", "a chip sends", "links", "ICI at least", "arithmetic at least", "longer"]
+    figures.table(heads, rows, "A link carries 50 GB/s one way; exchanges follow each other.")
+
+
+def in_order(programs: Mapping[str, Compiled]) -> None:
+    """A table: the products and exchanges of programs, in the order in which they run."""
+    rows = [[name, ", ".join(_steps(made))] for name, made in programs.items()]
+    note = (
+        "Compiled, by libtpu. A product may hold two that were fused. What stands between the "
+        "start and the end of an exchange runs beside it."
+    )
+    figures.table(["cut", "products and exchanges, in order"], rows, note)
+
+
+def _steps(made: Compiled) -> Iterator[str]:
+    exchanges = {one.kind for one in made.collectives}
+    ends = (op for op in made.ops if op.name.startswith("async-collective-done"))
+    for op in made.ops:
+        if op.kind == "matmul":
+            yield "product"
+        elif op.kind in exchanges:
+            yield op.kind
+        elif op.name.startswith("async-collective-start"):
+            kind = next(ends).layer.rpartition("/")[2].replace("_", "-")
+            yield f"{kind} starts"
+        elif op.name.startswith("async-collective-done"):
+            yield f"{op.layer.rpartition('/')[2].replace('_', '-')} ends"
 
 
 def beside_a_real_slice(sent: Sent) -> None:
