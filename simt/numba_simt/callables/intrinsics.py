@@ -130,8 +130,11 @@ class Intrinsics(PythonFunctions):
 
     def _atomic(self, name: str, operation: str, view: View, rest: tuple) -> Value:
         """The instruction; its result is what was in memory before."""
-        if view.axes or len(view.fixed) > ATOMIC_DIMENSIONS:
-            self.refuse("an atomic changes one element of an array of at most 4 dimensions.")
+        if view.axes:
+            left = "one axis has" if len(view.axes) == 1 else f"{len(view.axes)} axes have"
+            self.refuse(f"an atomic changes one element, and {left} no index here.")
+        if len(view.fixed) > ATOMIC_DIMENSIONS:
+            self.refuse("an atomic changes an element of an array of at most 4 dimensions.")
         self._check_atomic(name, operation, view)
         value = self.convert(rest[-1], view.dtype)
         comparand = self.convert(rest[1], view.dtype) if name == "cas" else None

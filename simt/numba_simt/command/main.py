@@ -40,14 +40,18 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _check_files(given: argparse.Namespace) -> None:
-    """OSError, before anything runs, where a report could not be written; CannotRun for `-`."""
+    """CannotRun, before anything runs, where a report could not be written."""
     for form in FILES:
         if path := getattr(given, form):
             if path == "-":
                 raise running.CannotRun(
                     f"--{form} - has no file: name one, as stdout is the script's own."
                 )
-            Path(path).touch()
+            try:
+                Path(path).open("a").close()
+            except OSError as error:
+                why = f"--{form} {path} cannot be written: {error.strerror}."
+                raise running.CannotRun(why) from None
 
 
 def _run(given: argparse.Namespace, program: running.Program, rules: Sequence[Rule]) -> int:
@@ -101,8 +105,11 @@ def _report(given: argparse.Namespace, summary: Summary) -> None:
         sys.stdout.flush()
     for form, written in FILES.items():
         if path := getattr(given, form):
-            Path(path).write_text(written(summary), "utf-8")
-            summary.notes.append(f"{path} written.")
+            try:
+                Path(path).write_text(written(summary), "utf-8")
+                summary.notes.append(f"{path} written.")
+            except OSError as error:  # the disk is full, say
+                summary.notes.append(f"{path} was not written: {error.strerror}.")
     terminal.write(summary, sys.stderr, given.quiet, given.count)
     if not summary.ending.interrupted:
         sys.stderr.write(summary.ending.traceback)

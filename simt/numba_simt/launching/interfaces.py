@@ -37,15 +37,21 @@ def from_cuda_array_interface(
 ) -> DeviceArray:
     """The array that a `__cuda_array_interface__` describes, if it lies in this process's memory.
 
-    What lies on a GPU cannot be reached from here: UsageError.
+    What lies on a GPU cannot be reached from here: UsageError, as for what describes no array.
     """
     if desc.get("mask") is not None:
         raise UsageError("The array has a mask, and a kernel would not see it.")
-    shape = tuple(desc["shape"])
-    dtype = np.dtype(desc["typestr"])
-    strides = desc.get("strides") or _in_rows(shape, dtype.itemsize)
-    reach = [(n - 1) * step for n, step in zip(shape, strides, strict=True)]
-    address = desc["data"][0] or 0
+    try:
+        shape = tuple(desc["shape"])
+        dtype = np.dtype(desc["typestr"])
+        strides = desc.get("strides") or _in_rows(shape, dtype.itemsize)
+        reach = [(n - 1) * step for n, step in zip(shape, strides, strict=True)]
+        address = desc["data"][0] or 0
+    except KeyError as missing:
+        raise UsageError(f"Its __cuda_array_interface__ has no {missing}.") from None
+    except (TypeError, ValueError) as error:
+        why = str(error).rstrip(".")
+        raise UsageError(f"Its __cuda_array_interface__ describes no array: {why}.") from None
     low = address + sum(r for r in reach if r < 0)
     high = address + sum(r for r in reach if r > 0) + dtype.itemsize
     if 0 in shape:

@@ -73,7 +73,8 @@ def test_a_folder_with_a_main_runs_and_one_without_is_refused(command, here, cap
         (["--cc", "99.9", "there.py"], "from 3.5 to 12.1"),
         (["--json", "-", "there.py"], "--json - has no file: name one"),
         (["--ignore", "nowhere.txt", "there.py"], "nowhere.txt"),
-        (["--json", "no/such/folder.json", "there.py"], "no/such/folder.json"),
+        (["--json", "no/such/folder.json", "there.py"], "folder.json cannot be written: No such"),
+        (["--html", "..", "there.py"], "--html .. cannot be written: Is a directory"),
         (["broken.ipynb"], "no notebook"),
     ],
 )

@@ -209,3 +209,20 @@ def test_addresses_of_this_process_are_told_from_others():
     buffer = (ctypes.c_double * 3)(1, 2, 3)
     array = np.ctypeslib.as_array(buffer)
     assert cuda.as_cuda_array(Foreign(array)).copy_to_host().tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("interface", "why"),
+    [
+        ({"shape": (8,), "typestr": "<zz", "data": (64, False)}, "describes no array: data type"),
+        ({"shape": 8, "typestr": "<f4", "data": (64, False)}, "describes no array: 'int'"),
+        ({"shape": (8,), "typestr": "<f4"}, "has no 'data'"),
+        (
+            {"shape": (8,), "typestr": "<f4", "data": (64, False), "strides": (4, 4)},
+            "no array: zip",
+        ),
+    ],
+)
+def test_what_describes_no_array_is_refused(interface, why):
+    with pytest.raises(UsageError, match=why):
+        cuda.from_cuda_array_interface(interface)
