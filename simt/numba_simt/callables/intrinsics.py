@@ -116,9 +116,11 @@ class Intrinsics(PythonFunctions):
             name = "cas"
         operation = f"ATOMIC_{name.strip('_').upper()}"
         takes = 3 if name == "cas" else 2
-        known = operation in ATOMICS and isinstance(array, ARRAYS)
-        if not known or len(rest) != takes:
-            self.refuse(f"cuda.atomic.{name} does not exist, or takes other arguments.")
+        if operation not in ATOMICS:
+            self.refuse(f"there is no cuda.atomic.{name}.")
+        if not isinstance(array, ARRAYS) or len(rest) != takes:
+            values = "an old and a new value" if takes == 3 else "a value"
+            self.refuse(f"cuda.atomic.{name} takes an array, an index and {values}.")
         view = self._element(array, rest[0])
         if isinstance(view, Choice):
             key = self.own_key()

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from numba_simt import ops
+from numba_simt.errors import UsageError
 from numba_simt.execution.counting import Access, Accesses, add_executed, by_line, totals
 from numba_simt.execution.hazards import Hazard, HazardError, describe_all
 from numba_simt.execution.layout import Memory
@@ -115,6 +116,14 @@ def _scalars(
     return np.frombuffer(b"".join(bank), np.uint8)
 
 
+def _most_steps() -> int:
+    """NUMBA_SIMT_STEPS, or STEPS; UsageError for what is no number."""
+    given = os.environ.get("NUMBA_SIMT_STEPS", "")
+    if given and not given.isdecimal():
+        raise UsageError(f"NUMBA_SIMT_STEPS is {given!r}: it is a number of instructions.")
+    return int(given or STEPS)
+
+
 class _Notes:
     """What the machine writes during a run."""
 
@@ -172,7 +181,7 @@ def run(
         block=(INT64 * 3)(*block),
         special=(INT64 * 7)(*special),
         watch=watch,
-        max_steps=steps or int(os.environ.get("NUMBA_SIMT_STEPS", STEPS)),
+        max_steps=steps or _most_steps(),
         independent_threads=gpu.independent_threads,
         counters=notes.counters.ctypes.data,
         executed=notes.executed.ctypes.data,

@@ -121,13 +121,17 @@ def _compile(compiler: str | None, source: Path, header: str, kept: Path, flags:
         )
     with contextlib.suppress(OSError):
         make_folder(kept.parent)
-    if not os.access(kept.parent, os.W_OK):  # a read-only home: for this process alone
+    if not (kept.parent.is_dir() and os.access(kept.parent, os.W_OK)):  # for this process alone
         kept = Path(tempfile.mkdtemp()) / kept.name
     with tempfile.TemporaryDirectory(dir=kept.parent) as work:
         tables, made = Path(work) / "tables.h", Path(work) / "made.so"
         tables.write_text(header, "utf-8")
         command = [compiler, *flags, "-include", tables, "-o", made, source, "-lm"]
-        done = subprocess.run(command, capture_output=True, text=True)
+        try:
+            done = subprocess.run(command, capture_output=True, text=True)
+        except OSError as error:
+            why = f"The compiler {compiler} cannot be started ({error.strerror}): see CC."
+            raise RuntimeError(why) from None
         if done.returncode:
             raise RuntimeError(f"{compiler} could not compile {source.name}:\n{done.stderr}")
         os.replace(made, kept)

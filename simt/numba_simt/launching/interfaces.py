@@ -1,5 +1,6 @@
 """Arrays of other libraries, taken as device memory without a copy."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +40,8 @@ def from_cuda_array_interface(
 
     What lies on a GPU cannot be reached from here: UsageError, as for what describes no array.
     """
+    if not isinstance(desc, Mapping):
+        raise UsageError(f"A __cuda_array_interface__ is a dict, not {desc!r}.")
     if desc.get("mask") is not None:
         raise UsageError("The array has a mask, and a kernel would not see it.")
     try:

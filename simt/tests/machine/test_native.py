@@ -81,3 +81,15 @@ def test_what_a_wheel_brings_compiled_needs_no_compiler(source, tmp_path, monkey
     source.write_text(SOURCE.replace("x)", "x )"))
     with pytest.raises(RuntimeError, match="needs a C compiler"):  # and of another source
         native.library(source, "#define FACTOR 2\n")
+
+
+def test_a_compiler_that_is_not_there_is_named(source, monkeypatch):
+    monkeypatch.setenv("CC", "/nowhere/cc")
+    with pytest.raises(RuntimeError, match=r"/nowhere/cc cannot be started .No such file"):
+        native.library(source)
+
+
+def test_a_cache_that_is_a_file_is_passed_by(source, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv(native.CACHE, str(tmp_path / "file"))
+    assert native.library(source, "#define FACTOR 2\n").twice(21) == 42

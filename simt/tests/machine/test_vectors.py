@@ -217,6 +217,7 @@ def test_addresses_of_this_process_are_told_from_others():
         ({"shape": (8,), "typestr": "<zz", "data": (64, False)}, "describes no array: data type"),
         ({"shape": 8, "typestr": "<f4", "data": (64, False)}, "describes no array: 'int'"),
         ({"shape": (8,), "typestr": "<f4"}, "has no 'data'"),
+        (5, "is a dict, not 5"),
         (
             {"shape": (8,), "typestr": "<f4", "data": (64, False), "strides": (4, 4)},
             "no array: zip",
