@@ -47,6 +47,10 @@ class CompilerError(RuntimeError):
     """The compiler is missing, refused the program, crashed or took too long."""
 
 
+class CompilerCrash(CompilerError):
+    """The compiler's process ended in the middle: some pairs of libtpu and jax do that."""
+
+
 class TPUOutOfMemory(CompilerError):
     """The program needs more memory than the TPU has, or a kernel more VMEM."""
 
@@ -79,7 +83,8 @@ def compile_for_tpu(
     a PartitionSpec. `f` may be a `jax.shard_map` over a `jax.sharding.AbstractMesh` of this form.
     `donate` names the arguments, from 0, whose memory the results may take (donate_argnums); how
     much they do take is `memory["alias"]`.
-    `source`: "compiler", "snapshot", or "auto", the compiler where it is installed.
+    `source`: "compiler", "snapshot", or "auto", the compiler where it is installed and, should it
+    crash, what the snapshot has of this program; the answer's `source` says which it was.
     With `bundles`, `kernels` says how long each Pallas kernel in `f` is (labkit.tpu.bundles).
 
     Raises ValueError for a topology, shapes, mesh or source that cannot be, TPUOutOfMemory,
@@ -97,8 +102,23 @@ def compile_for_tpu(
     if source == "snapshot" or (source == "auto" and not installed()):
         answer = snapshot.recall(program.fingerprint, topology, program.title, bundles)
     else:
-        answer = ask(program, topology, timeout, bundles)
+        try:
+            answer = ask(program, topology, timeout, bundles)
+        except CompilerCrash:
+            if source == "compiler":
+                raise
+            answer = _instead(program, topology, bundles)
+            if answer is None:
+                raise
     return report(answer)
+
+
+def _instead(program: tracing.TracedProgram, topology: str, bundles: bool) -> dict | None:
+    """What the snapshot holds of a program with which the compiler here crashed."""
+    try:
+        return snapshot.recall(program.fingerprint, topology, program.title, bundles)
+    except LookupError:
+        return None
 
 
 def _check_mesh(mesh: Mapping | None, shardings: Sequence | None, topology: str) -> None:
@@ -181,12 +201,12 @@ def _answer_of_child(
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def _crash(done: subprocess.CompletedProcess) -> CompilerError:
+def _crash(done: subprocess.CompletedProcess) -> CompilerCrash:
     """How the child process ended, and what can be done."""
     code = done.returncode
     how = f"signal {-code}" if code < 0 else f"exit code {code}"
     words = done.stderr.decode(errors="replace").strip()[-300:] or "none"
-    return CompilerError(
+    return CompilerCrash(
         f"The compiler crashed ({how}): {versions()}. Your session goes on. Some pairs crash: "
         "if these are not libtpu 0.0.20 and jax 0.7.1, install those; if they are, take a "
         f"smaller program or source='snapshot'. Its last words: {words}"

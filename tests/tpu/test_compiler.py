@@ -326,3 +326,24 @@ def test_nothing_lies_where_others_can_read_it(tmp_path, monkeypatch):
     code += "compile_for_tpu(matmul, [(8, 8)] * 2, source='compiler')"
     subprocess.run([sys.executable, "-c", code], check=True)
     assert [*tmp_path.iterdir()] == []
+
+
+def test_where_the_compiler_crashes_the_snapshot_answers(monkeypatch):
+    def crash(*given):
+        raise compiler.CompilerCrash("signal 11")
+
+    monkeypatch.setattr(compiler, "installed", lambda: True)
+    monkeypatch.setattr(compiler, "ask", crash)
+    monkeypatch.setattr(compiler.snapshot, "recall", lambda *given: {"source": "the snapshot"})
+    monkeypatch.setattr(compiler, "report", lambda answer: answer["source"])
+    program = (lambda x: x @ x), [(16, 16)]
+    assert compile_for_tpu(*program) == "the snapshot"
+    with pytest.raises(compiler.CompilerCrash, match="signal 11"):
+        compile_for_tpu(*program, source="compiler")
+
+    def nothing(*given):
+        raise LookupError("not stored")
+
+    monkeypatch.setattr(compiler.snapshot, "recall", nothing)
+    with pytest.raises(compiler.CompilerCrash, match="signal 11"):
+        compile_for_tpu(*program)
