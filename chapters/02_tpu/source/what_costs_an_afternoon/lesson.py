@@ -329,7 +329,7 @@ for k in (0, 1, 2):
 # This is the picture's *no queue*, and a `float(loss)` in each round makes it.
 # With k = 1, Python prepares batch 2 when step 0 has ended.
 # Just then step 1 begins, since its batch is ready, so this is a queue with one place, and reading k steps back is one with k places.
-# If no loss is read, nothing ends the queue, and its batches lie in memory.
+# If no loss is read, Python runs about 32 calls ahead, their batches in memory.
 # So read the loss of an earlier step, not of the step just called.
 #
 # ## Measure
