@@ -32,7 +32,7 @@
 # - give one compiled program batches of 1 to 64 photographs;
 # - run the same step on eight devices, and repeat its random numbers anywhere.
 #
-# You need [*Training on a TPU*](11_training_on_a_tpu.ipynb), and from [*Sharding*](9_sharding.ipynb) what a mesh is.
+# You need [*Training on a TPU*](11_training_on_a_tpu.ipynb), and from [*Sharding*](9_sharding.ipynb) what a mesh and a sharding are.
 
 # %% tags=["setup"]
 # The setup cell: written by labkit build.
@@ -46,7 +46,6 @@
 # 2. A trained network names 80 % of 500 photographs right.
 #    Its last convolution hands over 64 channels of 8 x 8 numbers, as one row of 4,096: channel by channel.
 #    Now we hand over the same 4,096 numbers pixel by pixel, 64 channels for each.
-#    All shapes fit, and nothing warns.
 #    How many percent does it name right?
 
 # %%
@@ -393,9 +392,9 @@ figures.guesses(results)
 #
 # Few people write the update themselves: Optax has it, Flax has layers, and MaxText trains language models.
 # Colab's TPU image brings Optax and Flax, beside JAX and Keras ([its list of packages](https://github.com/googlecolab/backend-info), August 2026).
-# These three were not run here.
+# Optax, Flax and MaxText were not run here.
 # Keras on JAX was: `KERAS_BACKEND=jax python -m labkit.tpu.train --model resnet20 --steps 20 --batch 64` needs no TensorFlow.
-# Left out were checkpoints, and BatchNorm, whose moments would be part of the state.
+# Left out were checkpoints, and BatchNorm, whose moments, under `jit`, are those of the whole batch.
 #
 # ## Quiz
 #

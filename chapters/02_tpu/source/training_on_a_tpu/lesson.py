@@ -22,7 +22,7 @@
 #
 # **With a loss that is right on one machine, eight make each step too long, and nothing warns.**
 # <!-- holds: abs(too_long - 8) < 0.01 -->
-# What must they tell each other, so that they train the network that one machine would have made?
+# What must they tell each other, so that they train the network of one machine?
 # You will write a loop in TensorFlow whose code is the same on a TPU and here, where TensorFlow's `MirroredStrategy` stands in.
 #
 # ## What you will be able to do
@@ -54,7 +54,7 @@
 #    A network with it trains on 2 replicas, and each takes mean and variance of its own 4 photographs.
 #    By how many percent is the loss of the fourth step off that of one device?
 #
-# `preflight` says what is missing here.
+# `preflight` says what is missing.
 
 # %%
 import tempfile
@@ -208,7 +208,7 @@ def loop_on(devices, build, loss=None, rate=same_run.RATE):  # -> model, optimiz
 # **Exercise `tpu.synchronised_moments`**: mean and variance of each channel over all replicas, from each replica's own.
 # Each replica has equally many images.
 # From here on, return NumPy arrays; other libraries are refused.
-# Below it, your version meets the reds of 64 and 512 photographs.
+# Below, your version meets the reds of 64 and 512 photographs.
 
 
 # %% tags=["exercise:tpu.synchronised_moments"]
@@ -329,6 +329,7 @@ print(f"the step is {too_long:.1f} times as long")
 # %% [markdown]
 # Nothing warns, and with SGD this is a learning rate eight times as large.
 # <!-- holds: abs(too_long - 8) < 0.01 -->
+# In *Sharding*, too, a sum stood where a mean is wanted.
 # And with the 50 photographs, replica 7 would divide zero by zero.
 #
 # ### Small shares of a batch
@@ -412,11 +413,11 @@ from labkit.provenance import counted
 
 _, both = synchronised_moments(np.array([[-3.0], [3.0]]), np.array([[4.0], [4.0]]))
 print(f"-5, -1, 1 and 5, by your function: variance {both[0]:g}")
-worst = 100 * gaps["each its own"][-1]
+worst = one_digit(gaps["each its own"][-1])
 results = [
     counted(too_long, "times", "comparing two steps"),
     counted(largest[8], "", "the reds of 8 photographs"),
-    counted(round(float(worst)), "%", "the fourth loss"),
+    counted(worst, "%", "the fourth loss"),
 ]
 figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 
@@ -438,11 +439,9 @@ figures.guesses(list(zip(guesses, guesses.values(), results, strict=True)))
 # > Install `tensorflow-gpu`, unpack `tfds.load(..., as_supervised=True)` into (x, y) pairs, build and compile the Keras model, then open `TPUStrategy.scope()` around
 # > `fit` only
 #
-# First the installation.
 # For Python 3.11 and later, there is one release of `tensorflow-gpu`, 2.12.0 (*published* in the Python package index).
 # Pip refuses it ([a log](https://github.com/tensorflow/tensorflow/issues/62613)): it requires `python_version>"3.7"`, which no parser takes for a package's name.
 #
-# Then the data.
 # `tfds.load("cifar10", split="train", as_supervised=True)` gives a dataset of pairs; the cell makes one of the same structure.
 # The dots leave room for `batch_size=-1`: then `tfds.load` hands back one batch of everything, as in the third line.
 #
