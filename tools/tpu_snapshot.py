@@ -40,10 +40,11 @@ NAMES = (
     "a_kernel_of_your_own",
     "what_fits_in_vmem",
     "what_sharding_sends",
+    "what_costs_an_afternoon",
     "what_fills_the_memory",
 )
 LESSONS = [path for path in sources(config(ROOT), "02_tpu") if path.parent.name in NAMES]
-SUMMED = {"what_fills_the_memory"}  # it reads memory and FLOP alone
+SUMMED = {"what_costs_an_afternoon", "what_fills_the_memory"}  # no operations, no arrays
 HEAVY = [(128, "v2:1x1"), (256, "v5e:1x1"), (256, "v6e:1x1")]  # images and topology
 HEAVY.append((1024, "v5e:1x1"))  # more than its memory
 LIMIT = 1800  # seconds for one compile

@@ -115,8 +115,12 @@ def compiled_by_calls(
     return compiled_by(run)
 
 
-def traced(calls: Callable[[], object]) -> Counter:
-    """How often each name stands in JAX's own trace of the calls, over all of its rows."""
+def traced(calls: Callable[[], object], step: str) -> list[Counter]:
+    """How often each name stands in each step of JAX's own trace of the calls, in their order.
+
+    Steps are the events that a `StepTraceAnnotation` called `step` makes; what begins within one,
+    on the same thread, belongs to it.
+    """
     import jax
 
     _events()
@@ -127,6 +131,20 @@ def traced(calls: Callable[[], object]) -> Counter:
             jax.block_until_ready(calls())
         [file] = Path(folder).rglob("*.xplane.pb")
         planes = jax.profiler.ProfileData.from_file(str(file)).planes
-        return Counter(
-            event.name for plane in planes for line in plane.lines for event in line.events
-        )
+        found = {}
+        for plane in planes:
+            for line in plane.lines:
+                found |= _steps_of(list(line.events), step)
+    return [found[number] for number in sorted(found)]
+
+
+def _steps_of(events: list, step: str) -> dict[int, Counter]:
+    """For each step of one thread, by its number, the names of the events that begin within it."""
+    found = {}
+    for outer in events:
+        number = dict(outer.stats).get("step_num") if outer.name == step else None
+        if number is not None:
+            end = outer.start_ns + outer.duration_ns
+            inner = [event.name for event in events if outer.start_ns <= event.start_ns < end]
+            found[number] = Counter(inner)
+    return found

@@ -14,7 +14,7 @@
 #     minutes: 52
 #     needs: [jax]
 #     able: say which calls compile a program again, and pad so that few do; find the queue that feeds a step; read a trace
-#     runs_on: any CPU with JAX; nothing of it ran on a TPU
+#     runs_on: any CPU with JAX, and stored answers of Google's TPU compiler; nothing of it ran on a TPU
 # ---
 
 # %% [markdown]
@@ -22,9 +22,9 @@
 #
 # **64 sentences, and 64 programs.**
 # <!-- holds: rows[0][1].value == 64 and rows[2][1].value == 7 -->
-# A function is compiled by `jax.jit` and then called with 64 sentences of 1 to 64 numbers.
-# JAX compiles it 64 times (counted).
-# Our small function hardly shows it, but a large network can take minutes to compile, and a new length in the data starts this again, without a word on the screen.
+# A network reads a sentence as numbers, one for each word.
+# A function compiled by `jax.jit` is called with 64 sentences, of 1 to 64 numbers.
+# JAX compiles it 64 times (counted), without a word on the screen, and a large network can take minutes each time.
 # Another afternoon goes to a device that waits for its data.
 # Which calls compile, and which steps wait?
 #
@@ -32,10 +32,10 @@
 #
 # - count the programs that a list of calls compiles, and pad so that there are few;
 # - find the queue that feeds a step;
-# - find a compilation in a trace, and say what a wait looks like there.
+# - find a compilation in a trace.
 #
-# You need `jax.jit` from the lesson *Training in JAX*.
-# All of this runs on your processor; nothing of it ran on a real TPU.
+# You need [*Training in JAX*](12_training_in_jax.ipynb).
+# All runs on your processor, but for one table, stored answers of Google's TPU compiler; nothing ran on a real TPU.
 
 # %% tags=["setup"]
 # The setup cell: written by labkit build.
@@ -68,7 +68,7 @@ import numpy as np
 
 from labkit import check, figures, hint, predict, quiz
 from labkit.provenance import counted, predicted
-from labkit_lessons.tpu.what_costs_an_afternoon import counting, input_pictures
+from labkit_lessons.tpu.what_costs_an_afternoon import counting, input_pictures, on_a_tpu
 
 # STUB:
 # programs_guess = predict("tpu.programs_of_eight_calls", None, "programs")
@@ -86,9 +86,8 @@ steps_guess = predict("tpu.steps_with_two_ahead", 325, "ms")
 # At its first call, `jit` traces a function and compiles a program.
 # It keeps the program for all later calls that look the same.
 # What must be the same?
-# JAX announces each compilation as an **event**, `/jax/core/compile/backend_compile_duration`, to which a program can listen with `jax.monitoring`.
-# So we can count.
-# For each row of the table, a new `step`, not compiled yet, is called as `step(x, 0.1, 2)`, and then a second time.
+# We can count, for JAX announces each compilation as an **event**, `/jax/core/compile/backend_compile_duration`, to which `jax.monitoring` lets us listen.
+# For each row of the table, a new `step` is called as `step(x, 0.1, 2)`, and then a second time.
 # The last column is what JAX itself says when `jax.explain_cache_misses` is on.
 
 # %%
@@ -109,22 +108,22 @@ for name, call in second_calls.items():
 figures.table(["second call", "new programs", "JAX's reason"], table)
 
 # %% [markdown]
-# The value 0.2 needs no new program, because `rate` is an input like any other.
+# The value 0.2 needs no new program, because `rate` is an input.
 # <!-- holds: [row[1].value for row in table] == [0, 0, 1, 1, 1, 1] -->
 # But JAX compiles again for another shape or dtype, for another static value, and for a Python `int` where a `float` was.
-# (`f32[8]` is an array of 8 numbers in float32, and `i32[]` is a single int32.)
+# (`f32[8]` is 8 numbers in float32, and `i32[]` a single int32.)
 #
 # So each program has a **key**: here the length of `x`, its dtype, the type of `rate`, and `power`.
 # If `x` is always float32, these four calls have three keys:
 #
-# | call | length of `x` | type of `rate` | `power` | |
-# |---|---|---|---|---|
-# | step(x, 0.5, 2) | 8 | float | 2 | compiles |
-# | step(x, 4, 2) | 8 | int | 2 | compiles |
-# | step(x, 0.7, 2) | 8 | float | 2 | has the first key |
-# | step(x[:5], 4, 2) | 5 | int | 2 | compiles |
+# ```
+# call               length of x  rate   power
+# step(x, 0.5, 2)    8            float  2      compiles
+# step(x, 4, 2)      8            int    2      compiles
+# step(x, 0.7, 2)    8            float  2      the first key
+# step(x[:5], 4, 2)  5            int    2      compiles
+# ```
 #
-# Fewer lengths mean fewer programs.
 # If each `x` is first **padded** with zeros, say to the next multiple of 8, then a length of 5 becomes 8, and 8 stays 8.
 # Now the last call has the key of the second, and two programs are enough.
 #
@@ -200,15 +199,8 @@ print("one function, three rounds:", counted(counting.compiled_by(with_a_name), 
 # ### What padding costs
 #
 # Padding is not free, since the device computes on the zeros as well.
-# Take the lengths 3, 5, 6 and 9, so 23 numbers:
-#
-# | padded to | lengths | programs | numbers |
-# |---|---|---|---|
-# | nothing | 3, 5, 6, 9 | 4 | 23 |
-# | a multiple of 4 | 4, 8, 8, 12 | 3 | 32 |
-# | a power of two | 4, 8, 8, 16 | 3 | 36 |
-#
-# How does this go on for the 64 lengths of the opening?
+# The first table pads the 64 lengths of the opening.
+# The second has cycles of a TPU v5e: of the course's network on n images, and of a layer with weights [1024, 1024] on n rows.
 
 # %%
 lengths = np.arange(1, 65)
@@ -224,22 +216,33 @@ for way, padded in ways.items():
     more = 100 * (padded.sum() / lengths.sum() - 1)
     rows.append([way, counted(programs, "", "JAX's events"), int(padded.sum()), float(more)])
 figures.table(["padded to", "programs", "numbers", "more, %"], rows)
+tpu = on_a_tpu.cycles((8, 64, 128, 129))
+figures.table(["n", "network", "layer"], tpu)
 
 # %% [markdown]
-# Powers of two need only 7 programs, but 31 % more numbers.
+# Powers of two need only 7 programs, for 31 % more numbers.
 # <!-- holds: rows[2][1].value == 7 and round(rows[2][3]) == 31 -->
-# Up to a length of 64, multiples of 8 are nearly as few programs, and cost only 11 %.
+# Multiples of 8 are nearly as few, for only 11 %.
 # <!-- holds: rows[1][1].value == 8 and round(rows[1][3]) == 11 -->
-# But up to 4,096 they would be 4,096 / 8 = 512 programs, where powers of two are 13.
+# But up to a length of 4,096 they would be 512, and powers of two 13.
 # <!-- holds: 4_096 / 8 == 512 and len({*(2 ** np.ceil(np.log2(np.arange(1, 4097)))).tolist()}) == 13 -->
 #
-# The zeros must not change the result.
-# They do not change a sum, but the mean of 6, 7, 8 and a zero is 21 / 4 instead of 7.
-# So give the function the true length as well, as an ordinary argument, and divide by that.
+# A TPU may pay in any case: on 64 images, our network takes more cycles than on 128.
+# <!-- holds: tpu[1][1].value > tpu[2][1].value -->
+# For here the images' batch lies along the 128 columns of a tile, as in [*What the compiler makes of a layer*](5_what_the_compiler_makes_of_a_layer.ipynb), and the compiler fills these up anyway.
+# <!-- holds: tpu[3][1].value > 1.8 * tpu[2][1].value -->
+# **So along the 128, a program for 64 saves nothing: pad to 128.**
+# But the layer's rows lie across the tiles, and half of them take 26 % fewer cycles.
+# <!-- holds: round(100 * (1 - tpu[1][2].value / tpu[2][2].value)) == 26 -->
+# The compiler chooses what lies along the 128 (for 8 images, another axis), so ask it before you choose small buckets.
+# <!-- holds: tpu[0][1].value < tpu[2][1].value / 2 -->
+#
+# The zeros must not change the result: the mean of 6, 7, 8 and a zero is 21 / 4 instead of 7.
+# So give the function the true length as an ordinary argument, and divide by that.
 #
 # ### A step that waits for its input
 #
-# Programs are compiled once, but batches must be prepared all the time.
+# Programs are compiled once, but batches prepared all the time.
 # Let the host prepare four batches in 2, 2, 2 and 9 ms, and let each step take 4 ms on the device.
 # If the host prepares a batch only when the step before has ended, the device waits for all 15 ms of this work.
 #
@@ -256,8 +259,8 @@ figures.table(["padded to", "programs", "numbers", "more, %"], rows)
 # 3   10 to 19     19 to 23         6 to 15     15 to 19
 # ```
 #
-# With one place, the long batch 3 can only begin when step 2 begins, at 10 ms, and its step waits from 14 to 19.
-# With two places, it begins with step 1, at 6 ms, and its step waits for 1 ms only.
+# With one place, the long batch 3 begins with step 2, at 10 ms, and its step waits from 14 to 19.
+# With two places, it begins at 6 ms, and its step waits for 1 ms only.
 #
 # **Exercise `tpu.step_begins`**: compute when each step begins.
 # The host begins batch i when it has prepared batch i - 1 and step i - k has begun (the first k batches need not wait for a step).
@@ -301,10 +304,10 @@ input_pictures.timelines(prepare, compute, begins)
 # %% [markdown]
 # ## Check
 #
-# A queue need not be a thread of its own.
-# When a JAX function is called, it is put in line for the device, and Python goes on at once, until it reads a result ([asynchronous dispatch](https://docs.jax.dev/en/latest/async_dispatch.html)).
-# So a plain loop prepares batches while the device computes, and may get further ahead each time.
-# This loop reads losses, but always the loss of k steps before.
+# A queue needs no thread of its own.
+# A JAX function that is called is put in line for the device, and Python goes on at once, until it reads a result ([asynchronous dispatch](https://docs.jax.dev/en/latest/async_dispatch.html)).
+# So a plain loop prepares batches while the device computes.
+# This one reads losses, but always the loss of k steps before.
 
 # %%
 compiled_step = jax.jit(double)
@@ -325,17 +328,17 @@ for k in (0, 1, 2):
     train(input_pictures.batches(4), k)
 
 # %% [markdown]
-# With k = 0, Python waits for the end of step 0 before it prepares batch 1.
-# This is the picture's *no queue*, and a `float(loss)` in each round makes it.
+# With k = 0, a `float(loss)` in each round, Python waits for the end of step 0 before it prepares batch 1: the picture's *no queue*.
 # With k = 1, Python prepares batch 2 when step 0 has ended.
-# Just then step 1 begins, since its batch is ready, so this is a queue with one place, and reading k steps back is one with k places.
+# Just then step 1 begins, if its batch is ready.
+# So batch 2 begins with step 2 - 1, as in a queue with one place: reading k steps back is a queue with k places.
 # If no loss is read, Python runs about 32 calls ahead, their batches in memory.
 # So read the loss of an earlier step, not of the step just called.
 #
 # ## Measure
 #
 # How long must the queue be?
-# We run the 64 batches of the prediction on the virtual clock of your function.
+# We run the 64 batches of the prediction on your function's virtual clock.
 # A second host is slower: each eighth batch takes it 30 ms.
 
 # %%
@@ -353,22 +356,21 @@ heads = ["a slow batch", "ms for a batch, mean", "k", "64 steps", "steps that wa
 figures.table(heads, waits)
 
 # %% [markdown]
-# The device alone needs 64 x 5 = 320 ms, and with the first host, a queue of 4 comes within 2 ms of it.
-# (The first step always waits; so do all slow batches' steps, except in the rows of 322 ms.)
+# The device alone needs 64 x 5 = 320 ms, and with the first host, a queue of 4 adds only the 2 ms of the first batch.
+# (The first step always waits for its batch.)
 # <!-- holds: [row[4] for row in waits] == [9, 9, 1, 1, 9, 9, 9, 9] -->
 # <!-- holds: float(results[20, 4]) == float(results[20, 8]) == 322 -->
 # **A queue of k batches hides a slow batch as long as k steps: 4 x 5 ms = 20 ms.**
 # <!-- holds: float(results[20, 2]) > 400 > float(results[20, 4]) -->
-# The second host needs 5.5 ms for a batch on average, more than a step takes.
-# <!-- holds: waits[4][1] == 5.5 > 5 -->
-# For it no queue is long enough: it needs more workers, or less work.
-# <!-- holds: float(results[30, 8]) > 350 -->
+# The second host needs 5.5 ms for a batch on average, so its last one is ready at 352 ms, and no queue ends before 357: it needs more workers, or less work.
+# <!-- holds: waits[4][1] == 5.5 > 5 and float(results[30, 8]) == 64 * 5.5 + 5 == 357 -->
 #
 # ### What a trace shows
 #
-# How do you notice all this in a program of your own?
-# `jax.profiler.trace` writes down what host and device do, and `StepTraceAnnotation` gives each step a name.
-# We trace three steps, of which the last gets a new length.
+# How do you notice a compilation in your own program?
+# `jax.profiler.trace` writes down what host and device do and when, and `StepTraceAnnotation` names and numbers the steps.
+# We trace three, of which the last gets a new length.
+# In each step we count `backend_compile_and_load`, JAX's name for a call of the compiler.
 
 # %%
 step = counting.fresh_step()
@@ -382,14 +384,16 @@ def three_steps():
     return result
 
 
-seen = counting.traced(three_steps)
-for name in ("train", "backend_compile_and_load"):
-    print(f"{name}: {seen[name]} times (counted in the trace)")
+seen = counting.traced(three_steps, "train")
+for number, names in enumerate(seen):
+    compilations = counted(names["backend_compile_and_load"], "", "the trace")
+    print(f"train {number}: programs compiled: {compilations}")
 
 # %% [markdown]
-# One of three steps contains a compilation: in a training loop that runs already, there should be none.
-# <!-- holds: seen["train"] == 3 and seen["backend_compile_and_load"] == 1 -->
-# On a TPU, a trace also has rows for the chip, and a step that waits for its input shows as a gap in them (by XProf's documentation; we have none to show).
+# The compilation is in step 2; a training loop that runs already should have none.
+# <!-- holds: [names["backend_compile_and_load"] for names in seen] == [0, 0, 1] -->
+# [XProf](https://openxla.org/xprof/trace_viewer) draws such a trace along an axis of time, by its documentation with a row *XLA Ops* for each TPU.
+# A chip that waits for a batch has nothing to run, so a wait should be a gap in this row (we had no TPU to see one).
 #
 # ## Explain
 #
@@ -406,9 +410,9 @@ guesses = [
 figures.guesses(guesses)
 
 # %% [markdown]
-# The eight calls have five keys.
+# The eight calls have five keys: the first call's, and those for an `int`, for power 3, for 7 numbers and for float16.
 # <!-- holds: programs.value == 5 -->
-# With a queue of 2, the 64 steps take 402 ms: of the 20 ms of each slow batch, the queue hides only 2 x 5 = 10, so the eight of them add 80 ms to the 322 that a longer queue needs.
+# Of each slow batch's 20 ms, a queue of 2 hides only 2 x 5 = 10, so the eight of them add 80 ms to the 322 of a longer queue.
 # <!-- holds: float(results[20, 2]) == 402 == 322 + 8 * 10 -->
 #
 # ## On trial
@@ -417,16 +421,16 @@ figures.guesses(guesses)
 #
 # ## Recap
 #
-# - **The rule to keep: pad to powers of two, and the lengths up to L need log2(L) + 1 programs, 7 for 64, for at most twice the numbers.**
+# - **The rule to keep: pad to powers of two, and the lengths up to L need log2(L) + 1 programs, 7 for 64, for less than twice the numbers.**
 #   <!-- holds: rows[2][1].value == 7 == np.log2(64) + 1 and (ways["a power of two"] < 2 * lengths).all() -->
+# - On a TPU, what lies along the 128 is filled up to 128 anyway.
 # - A queue of k batches hides a slow batch as long as k steps, if the host keeps up on average.
 #
 # ### Outside
 #
 # `JAX_LOG_COMPILES=1 python train.py` logs each compilation, and `JAX_EXPLAIN_CACHE_MISSES=1` its reason.
-# On a TPU, an axis along the 128 is padded to a multiple of 128 in any case ([lesson 5](5_what_the_compiler_makes_of_a_layer.ipynb)): one bucket of 128 serves all below.
 # Grain and `tf.data` prepare batches in several workers.
-# XProf draws a trace.
+# After `pip install xprof`, both `xprof --port 8791 FOLDER` and TensorBoard show what `jax.profiler.trace(FOLDER)` wrote.
 #
 # ## Quiz
 #

@@ -21,7 +21,8 @@
 # # What fills the memory
 #
 # **A step that fits, until we try to save memory.**
-# A network has 16 layers with weights [1024, 1024], and in a batch of 524,288 rows the output of each layer takes 1 GiB.
+# A network has 16 layers with weights [1024, 1024] in bfloat16.
+# In a batch of 524,288 rows, the output of each layer takes 524,288 x 1,024 x 2 bytes, which is 1 GiB.
 # <!-- holds: 524_288 * 1024 * 2 == GIB -->
 # The TPU compiler accepts a training step of it for a v5e, which has 15.75 GiB.
 # Then we follow a common advice against full memory, `jax.checkpoint` around each layer.
@@ -35,7 +36,7 @@
 # - give memory back by donation;
 # - choose what is computed again instead of being kept, and say what that costs.
 #
-# You need the lessons *What a training step costs* and *Training in JAX*.
+# You need [*What a training step costs*](6_what_a_training_step_costs.ipynb) and [*Training in JAX*](12_training_in_jax.ipynb).
 # The answers are those of Google's compiler, asked before; nothing of this ran on a real TPU.
 
 # %% tags=["setup"]
@@ -131,6 +132,7 @@ peak_bytes = check("tpu.peak_bytes", peak_bytes)
 # %% [markdown]
 # Does the TPU compiler agree?
 # `momentum` is the update of an optimiser with one state for each weight, here with arrays of 256 MiB.
+# From the compiler's answer, `at_once` adds up arguments, results and temporary arrays, and takes off what is shared.
 
 
 # %%
@@ -181,7 +183,8 @@ for donate, made in updates.items():
 # %% [markdown]
 # Without donation, the arrays take 18 GiB, more than a v5e has, and still the program compiles.
 # <!-- holds: at_once(updates[()]) == 18 * GIB > memory_pictures.HBM * GIB > at_once(updates[(0,)]) -->
-# Here the compiler's check left the results out.
+# The arguments alone, 12 GiB, would fit: here the compiler's check left the results out.
+# <!-- holds: updates[()].memory["argument"] == 12 * GIB -->
 # We had no chip to run it on, so do not rely on the check: add up yourself.
 #
 # ### What the backward pass keeps
@@ -307,15 +310,16 @@ print(refused[1])
 # %% [markdown]
 # Blocks of 2, 4 and 8 need what your function says, within 1 %.
 # <!-- holds: all(abs(theirs[k] / yours[k] - 1) < 0.01 for k in (2, 4, 8)) -->
-# Blocks of one layer are refused, as the opening said, with one output more than 16 (in the compiler's own words, *Used 17.00G of 15.75G hbm*).
-# To all of these bars, the arguments add another GiB: the batch, and the weights.
+# Blocks of one layer are refused, as the opening said: their temporary arrays alone need 17 GiB, one output more than 16 (in the compiler's own words, *Used 17.00G of 15.75G hbm*).
+# To all of this, the arguments add another GiB: the batch, and the weights.
 # <!-- holds: 1 < base.memory["argument"] / GIB < 1.05 -->
 #
 # A single block of 16 should need 16 GiB, too, but the compiler makes do with 12.
 # <!-- holds: yours[16] == 16 and round(theirs[16], 2) == 12 -->
 # What did it do?
 # We compare it with the step without blocks, and with half the batch.
-# The last row leaves out the barriers that JAX sets around a block (`prevent_cse=False`), so that the compiler may rearrange what stands in it.
+# So that a block is really computed again, JAX sets **barriers** around it, across which the compiler may not move anything; the last row leaves them out (`prevent_cse=False`).
+# A product of a batch with weights has 2 x rows x 1,024 x 1,024 FLOP, so the FLOP tell the number of products.
 
 # %%
 cases = {
@@ -341,7 +345,7 @@ figures.table(["16 layers", "temporary arrays", "products"], rows)
 # Around single layers, the barriers of `jax.checkpoint` forbid such help: without them, the compiler does what it did without blocks.
 # <!-- holds: rows[3][1].value == rows[0][1].value and rows[3][2].value == rows[0][2].value -->
 #
-# So there are three ways out of a full memory: half the batch (8 GiB, no arithmetic added, but two steps for the same rows), blocks of four (7 GiB, 63 products instead of 47), and donation, for arguments and results.
+# So there are three ways out of a full memory: half the batch (8 GiB, no arithmetic added, but two steps for the same rows, so two updates, or a sum of two gradients), blocks of four (7 GiB, 63 products instead of 47), and donation, for arguments and results.
 # <!-- holds: rows[2][1].value == 7 and rows[2][2].value == 63 == 47 + 16 -->
 #
 # ## Explain
@@ -373,7 +377,7 @@ figures.guesses([("memory", memory_guess, memory), ("more FLOP", flop_guess, mor
 #
 # `jax.jit(step, donate_argnums=(0, 1)).lower(*args).compile().memory_analysis()` gives these bytes for your own step, the shared ones as `alias_size_in_bytes`.
 # `jax.checkpoint` also takes a `policy`, which chooses by operation what is kept; we left it out.
-# On a TPU, `jax.profiler.save_device_memory_profile("memory.prof")` writes what really lies there.
+# Of a trace on a TPU, XProf's *Memory Viewer* shows what the compiler planned, and its *Memory Profile* what really lay there.
 #
 # ## Quiz
 #
