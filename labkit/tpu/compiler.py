@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib.util import find_spec
@@ -105,20 +106,13 @@ def compile_for_tpu(
         try:
             answer = ask(program, topology, timeout, bundles)
         except CompilerCrash:
-            if source == "compiler":
-                raise
-            answer = _instead(program, topology, bundles)
-            if answer is None:
-                raise
+            if source == "auto":
+                with suppress(LookupError):
+                    return report(
+                        snapshot.recall(program.fingerprint, topology, program.title, bundles)
+                    )
+            raise
     return report(answer)
-
-
-def _instead(program: tracing.TracedProgram, topology: str, bundles: bool) -> dict | None:
-    """What the snapshot holds of a program with which the compiler here crashed."""
-    try:
-        return snapshot.recall(program.fingerprint, topology, program.title, bundles)
-    except LookupError:
-        return None
 
 
 def _check_mesh(mesh: Mapping | None, shardings: Sequence | None, topology: str) -> None:
