@@ -233,6 +233,7 @@ def _exception(record: HazardRecord, at: Places) -> dict[str, str]:
     place += f"tid={[*thread]} ctaid={[*block]}"
     return {
         "error": raised.error.__name__,
+        "said": f"{raised.error.__name__}: {text}," if text else raised.error.__name__,
         "text": text,
         "numba": f"{place}: {text}" if text else place,
     }

@@ -38,7 +38,7 @@ def test_without_debug_the_threads_end_and_no_one_hears_of_it():
 def test_a_profile_tells_of_it():
     found = profile(QUIET, 1, 4, np.array([0, 4, 3, 1])).hazards
     assert [(h.kind, h.thread[1][0]) for h in found] == [("exception", 1), ("exception", 2)]
-    assert "raises OurError and ends there" in str(found[0]).replace("\n ", "")
+    assert "raises OurError: too large, 5, and ends there" in str(found[0]).replace("\n ", "")
 
 
 @pytest.mark.parametrize(("values", "error", "said"), [
